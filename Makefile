@@ -1,0 +1,33 @@
+# Two commands do everything on a fresh machine with Go and make: make demo, make test.
+GO ?= go
+BIN := bin/assay
+
+.PHONY: build demo test lint bench fuzz interop clean
+
+build:
+	$(GO) build -trimpath -o $(BIN) ./cmd/assay
+
+demo: build
+	$(BIN) demo
+
+test:
+	$(GO) test ./...
+
+lint:
+	golangci-lint run
+
+# Ratios of ours against a raw loop in the same run; see docs in each bench_test.go.
+bench:
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m ./...
+
+# Each fuzz target for FUZZTIME, one after the other.
+FUZZTIME ?= 20s
+fuzz:
+	@for p in $$($(GO) list ./...); do \
+		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+			echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+		done; \
+	done
+
+clean:
+	rm -rf bin

@@ -1,0 +1,257 @@
+package assay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"assay/corpus"
+	"assay/fetch"
+	"assay/kv"
+	"assay/llm"
+	"assay/pipeline"
+	"assay/planner"
+	"assay/stats"
+)
+
+// BuildOptions says what a build does. The zero value runs everything that is stale and releases.
+type BuildOptions struct {
+	Until       string // last stage: a kind or kind/plugin
+	Only        string // the one stage that may run: a kind or kind/plugin
+	RetryFailed bool
+	DryRun      bool // explain what would run
+	As          string
+	MaxDuration time.Duration
+	Progress    pipeline.Progress
+}
+
+// BuildReport is what a build did. Labels, Agreement and Recall are over what the walk met, fresh or new.
+type BuildReport struct {
+	Pipeline  pipeline.Report `json:"pipeline"`
+	Fetch     fetch.Stats     `json:"fetch"`
+	LLM       llm.Stats       `json:"llm"`
+	Labels    map[string]int  `json:"labels"`
+	Effects   map[string]int  `json:"effects"`
+	Agreement *Agreement      `json:"agreement,omitempty"`
+	Recall    *Recall         `json:"recall,omitempty"`
+	Release   *ReleaseResult  `json:"release,omitempty"`
+	Corrupt   []string        `json:"corrupt"` // records that could not be read and were made again
+	TimeUp    bool            `json:"time_up"`
+}
+
+// Agreement compares our labels with those that an imported table published.
+type Agreement struct {
+	Readings []stats.Agreement `json:"readings"`          // over all pairs; where theirs is supporting or misleading; where both are
+	Majority float64           `json:"majority_baseline"` // share of the table's most frequent label
+}
+
+// Recall says how many of the claims' own documents the search found among its first ten.
+type Recall struct {
+	At     int     `json:"at"`
+	Claims int     `json:"claims"`
+	Mean   float64 `json:"mean"`
+}
+
+// Partial reports whether items failed in this run.
+func (r BuildReport) Partial() bool { return r.Pipeline.Failed > 0 }
+
+// ErrTimeUp ends a build whose MaxDuration has passed; what is done is kept.
+var ErrTimeUp = errors.New("the time given with --max-duration is up; run the same command to go on")
+
+// stageFilter turns --until and --only into what may run and how far to walk.
+func stageFilter(o BuildOptions) (mayRun func(string) bool, until string, err error) {
+	kind := func(name string) (string, error) {
+		k, _, _ := strings.Cut(name, "/")
+		for _, s := range Stages() {
+			if s.Kind == k && k != KindRelease {
+				return k, nil
+			}
+		}
+		return "", fmt.Errorf("stage %q is unknown; stages are %s", name, strings.Join(names(Stages()[:len(Stages())-1], func(s StageKind) string { return s.Kind }), ", "))
+	}
+	if o.Until != "" && o.Only != "" {
+		return nil, "", errors.New("--until and --only exclude each other")
+	}
+	if o.Only != "" {
+		k, err := kind(o.Only)
+		if err != nil {
+			return nil, "", err
+		}
+		return func(stage string) bool { return stage == o.Only || strings.HasPrefix(stage, o.Only+"/") }, k, nil
+	}
+	if o.Until != "" {
+		k, err := kind(o.Until)
+		if err != nil {
+			return nil, "", err
+		}
+		if !strings.Contains(o.Until, "/") {
+			return nil, k, nil
+		}
+		return func(stage string) bool { return !strings.HasPrefix(stage, k+"/") || stage == o.Until }, k, nil
+	}
+	return nil, "", nil
+}
+
+// Build runs every stale item that live references reach and then writes the release, unless Until
+// or Only stop it before. One item's failure is in the report; an error ended the run.
+func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport, err error) {
+	mayRun, until, err := stageFilter(o)
+	if err != nil {
+		return rep, err
+	}
+	if o.MaxDuration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.MaxDuration, ErrTimeUp)
+		defer cancel()
+	}
+	e := w.newEngine(pipeline.Options{
+		Explain: o.DryRun, RetryFailed: o.RetryFailed, MayRun: mayRun, Progress: o.Progress,
+	})
+	done := w.runs(e)
+	defer done()
+	m := newMeasures()
+	k := &walk{w: w, e: e, until: until, below: o.DryRun, visit: m.visitor(), stages: stages{w: w, explain: o.DryRun}}
+	walkErr := k.run(ctx)
+	rep.Pipeline, rep.Fetch, rep.LLM = e.Report(), w.fetch.Stats(), w.llm.Stats()
+	rep.Corrupt = w.corrupt.all()
+	if walkErr != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, ErrTimeUp) {
+			rep.TimeUp, walkErr = true, cause
+		}
+		return rep, walkErr
+	}
+	// A fresh item spares the calls that it was made with just as a stored answer does.
+	if err := w.llm.Saved(m.ids()...); err != nil {
+		return rep, err
+	}
+	rep.LLM = w.llm.Stats()
+	rep.Labels, rep.Effects, rep.Agreement, rep.Recall = m.labels, m.effects, m.agreement(), m.recallAt()
+	if o.DryRun || o.Until != "" || o.Only != "" {
+		return rep, w.keepReport(rep)
+	}
+	done()
+	res, err := w.Release(ctx, o.As)
+	if err != nil {
+		return rep, err
+	}
+	rep.Release = &res
+	return rep, w.keepReport(rep)
+}
+
+// keepReport stores the report of a run under its start.
+func (w *Workspace) keepReport(rep BuildReport) error {
+	data, err := json.Marshal(rep)
+	if err != nil {
+		return fmt.Errorf("store the run's report: %w", err)
+	}
+	return w.tables.Reports.Put(kv.Key(time.Now().UTC().Format(time.RFC3339Nano)), data)
+}
+
+// measures counts what a walk meets.
+type measures struct {
+	mu              sync.Mutex
+	labels, effects map[string]int
+	calls           map[string]bool
+	ours, theirs    []string
+	recall          []float64
+}
+
+func newMeasures() *measures {
+	return &measures{labels: map[string]int{}, effects: map[string]int{}, calls: map[string]bool{}}
+}
+
+func (m *measures) visitor() visitor {
+	return visitor{
+		trace: func(_ corpus.Claim, t corpus.Trace, links []corpus.Link) error {
+			own := make([]string, len(links))
+			for i, l := range links {
+				own[i] = l.DocumentID
+			}
+			if r, ok := planner.RecallAt(t, own, 10); ok {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				m.recall = append(m.recall, r)
+			}
+			return nil
+		},
+		pair: func(_ corpus.Claim, _ corpus.Document, l corpus.Label, ev evidence) error {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			for _, id := range append(l.Calls, l.Call) {
+				m.calls[id] = true
+			}
+			if l.Status == corpus.LabelHeld {
+				return nil // it may have no label at all
+			}
+			m.labels[string(l.Label)]++
+			if l.Effect != "" {
+				m.effects[string(l.Effect)]++
+			}
+			if ev.link != nil && ev.link.Label != "" {
+				m.ours, m.theirs = append(m.ours, string(l.Label)), append(m.theirs, string(ev.link.Label))
+			}
+			return nil
+		},
+		calls: func(ids ...string) error {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			for _, id := range ids {
+				m.calls[id] = true
+			}
+			return nil
+		},
+	}
+}
+
+func (m *measures) ids() []string {
+	delete(m.calls, "")
+	return sortedKeys(m.calls)
+}
+
+func (m *measures) agreement() *Agreement {
+	if len(m.ours) == 0 {
+		return nil
+	}
+	counts := map[string]int{}
+	most := 0
+	for _, l := range m.theirs {
+		counts[l]++
+		most = max(most, counts[l])
+	}
+	labels := names(corpus.StanceLabels, func(l corpus.StanceLabel) string { return string(l) })
+	// The order of workers must not change a resample.
+	sort.Sort(byBoth{m.theirs, m.ours})
+	a := &Agreement{Majority: float64(most) / float64(len(m.theirs))}
+	for _, r := range stats.Readings(string(corpus.Supporting), string(corpus.Misleading)) {
+		k := stats.KappaReading(r, m.theirs, m.ours, labels...)
+		a.Readings = append(a.Readings, k.WithInterval(rand.New(rand.NewPCG(1, 2)), 2000, 0.95))
+	}
+	return a
+}
+
+// byBoth sorts two lists as one list of pairs.
+type byBoth struct{ a, b []string }
+
+func (x byBoth) Len() int           { return len(x.a) }
+func (x byBoth) Less(i, j int) bool { return x.a[i]+"\x00"+x.b[i] < x.a[j]+"\x00"+x.b[j] }
+func (x byBoth) Swap(i, j int) {
+	x.a[i], x.a[j] = x.a[j], x.a[i]
+	x.b[i], x.b[j] = x.b[j], x.b[i]
+}
+
+func (m *measures) recallAt() *Recall {
+	if len(m.recall) == 0 {
+		return nil
+	}
+	sum := 0.0
+	for _, r := range m.recall {
+		sum += r
+	}
+	return &Recall{At: 10, Claims: len(m.recall), Mean: sum / float64(len(m.recall))}
+}

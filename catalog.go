@@ -1,0 +1,107 @@
+package assay
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"assay/annotate"
+	"assay/corpus"
+	"assay/llm"
+	"assay/output"
+	"assay/planner"
+	"assay/scrapers"
+)
+
+// An Entry describes one thing that is built in.
+type Entry struct {
+	Name      string `json:"name"`
+	Version   string `json:"version,omitzero"`
+	Proven    string `json:"proven,omitzero"` // captured, documented, unproven
+	Reference string `json:"reference,omitzero"`
+	Doc       string `json:"doc"`
+}
+
+// catalog lists the kinds of things that assay list shows.
+var catalog = []struct {
+	kind    string
+	entries func() []Entry
+}{
+	{"backends", func() []Entry {
+		return entries(planner.Backends, func(b planner.Backend) Entry {
+			return Entry{b.Name, strconv.Itoa(b.Version), b.Proven, "", b.Doc}
+		})
+	}},
+	{"dumps", func() []Entry {
+		return entries(planner.Dumps, func(d planner.Dump) Entry { return Entry{d.Name, "", d.Proven, "", d.Doc} })
+	}},
+	{"endpoint-profiles", func() []Entry {
+		return entries(llm.Profiles, func(p llm.Profile) Entry { return Entry{p.Name, "", p.Proven, p.Reference, p.Doc} })
+	}},
+	{"formats", func() []Entry {
+		return entries(output.Formats, func(f output.Format) Entry { return Entry{Name: f.Name, Doc: f.Doc} })
+	}},
+	{"imports", func() []Entry {
+		return entries(ImportKinds, func(k ImportKind) Entry { return Entry{Name: k.Name, Doc: k.Doc} })
+	}},
+	{"profiles", func() []Entry {
+		return entries(Profiles(), func(p string) Entry { return Entry{Name: p, Doc: "defaults of a corpus; assay init --profile " + p} })
+	}},
+	{"projections", func() []Entry {
+		return entries(corpus.Projections, func(p corpus.Projection) Entry { return Entry{p.Name, strconv.Itoa(p.Version), "", "", p.Doc} })
+	}},
+	{"prompts", func() []Entry {
+		known := Prompts()
+		return entries(sortedKeys(known), func(name string) Entry {
+			return Entry{Name: name, Version: known[name].Hash()[:12], Doc: "put prompts/" + name + ".txt into the workspace to reword it"}
+		})
+	}},
+	{"protocols", func() []Entry {
+		return entries(annotate.Protocols, func(p annotate.Protocol) Entry { return Entry{p.Name, strconv.Itoa(p.Version), "", "", p.Doc} })
+	}},
+	{"rating-maps", func() []Entry {
+		return entries(corpus.RatingMaps, func(m corpus.RatingMap) Entry {
+			return Entry{m.Source, strconv.Itoa(m.Version), "", "", strings.Join(sortedKeys(m.Ratings), ", ")}
+		})
+	}},
+	{"sites", func() []Entry {
+		return entries(scrapers.All, func(s scrapers.Site) Entry {
+			return Entry{s.Name, strconv.Itoa(s.Version), s.Proven, s.Reference, s.Doc}
+		})
+	}},
+	{"stages", func() []Entry {
+		return entries(Stages(), func(s StageKind) Entry { return Entry{Name: s.Kind, Doc: s.Doc} })
+	}},
+	{"tables", func() []Entry {
+		return entries(scrapers.Tables, func(t scrapers.Table) Entry {
+			return Entry{t.Name, strconv.Itoa(t.Version), t.Proven, t.Reference, t.Doc}
+		})
+	}},
+}
+
+func entries[T any](list []T, entry func(T) Entry) []Entry {
+	out := make([]Entry, len(list))
+	for i, v := range list {
+		out[i] = entry(v)
+	}
+	return out
+}
+
+// CatalogKinds names what Catalog lists.
+func CatalogKinds() []string {
+	out := make([]string, len(catalog))
+	for i, c := range catalog {
+		out[i] = c.kind
+	}
+	return out
+}
+
+// Catalog lists what is built in of one kind.
+func Catalog(kind string) ([]Entry, error) {
+	for _, c := range catalog {
+		if c.kind == kind {
+			return c.entries(), nil
+		}
+	}
+	return nil, fmt.Errorf("list: kind %q is unknown; known are %s", kind, strings.Join(CatalogKinds(), ", "))
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay"
+	"assay/pipeline"
+)
+
+func (a *app) buildCommand() *cobra.Command {
+	var o assay.BuildOptions
+	var replay bool
+	var maxUSD float64
+	var maxCalls int
+	cmd := &cobra.Command{
+		Use:   "build",
+		Short: "Run what is missing or stale, then write the release",
+		Example: `  assay build
+  assay build --until parse
+  assay build --replay --only label
+  assay build --max-usd 5 --max-duration 2h`,
+		Long: help(`Run every stage whose items are missing or stale, from the live references on, and write the release
+unless --until or --only stop before it. What is fresh is not touched and costs nothing; a build that was
+killed goes on where it was. Transient failures are tried again by the next build, others with --retry-failed.
+
+While it runs, "assay status", "ls", "show" and "backup" answer from another terminal.`,
+			statusError, statusUsage, statusPartial, statusBudget, statusLocked, statusInterrupted),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var overrides []assay.Override
+			if cmd.Flags().Changed("max-usd") {
+				overrides = append(overrides, assay.Override{Key: "runtime.max_usd", Value: strconv.FormatFloat(maxUSD, 'g', -1, 64)})
+			}
+			if cmd.Flags().Changed("max-calls") {
+				overrides = append(overrides, assay.Override{Key: "runtime.max_calls", Value: strconv.Itoa(maxCalls)})
+			}
+			if err := assay.CheckStages(o); err != nil {
+				return usageError{err}
+			}
+			rep, err := a.build(cmd.Context(), o, assay.OpenOptions{Replay: replay, Offline: o.DryRun, Overrides: overrides})
+			if err != nil {
+				return err
+			}
+			if rep.Partial() {
+				return errPartial
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Until, "until", "", "stop after this stage (a kind or kind/plugin)")
+	f.StringVar(&o.Only, "only", "", "run this stage alone, over what is fresh before it")
+	f.BoolVar(&replay, "replay", false, "answer everything from what is stored; nothing leaves the machine")
+	f.BoolVar(&o.DryRun, "dry-run", false, "say what would run, and run nothing")
+	f.BoolVar(&o.RetryFailed, "retry-failed", false, "try permanent failures and blocked pages again")
+	f.StringVar(&o.As, "as", "", "name of the release folder, e.g. v1.0.0")
+	f.Float64Var(&maxUSD, "max-usd", 0, "stop before this run spends more")
+	f.IntVar(&maxCalls, "max-calls", 0, "stop before this run makes more model calls")
+	f.DurationVar(&o.MaxDuration, "max-duration", 0, "stop after this time")
+	return cmd
+}
+
+// build opens the workspace, serves questions, builds and prints the report.
+func (a *app) build(ctx context.Context, o assay.BuildOptions, open assay.OpenOptions) (rep assay.BuildReport, err error) {
+	log := a.err
+	endDisplay := func() {}
+	if !a.quiet && !o.DryRun {
+		d := pipeline.NewDisplay(pipeline.DisplayOptions{W: a.err})
+		endDisplay = sync.OnceFunc(d.Close)
+		defer endDisplay()
+		o.Progress, log = d, d
+	}
+	open.Log = a.log(log)
+	w, err := a.open(ctx, open)
+	if err != nil {
+		return rep, err
+	}
+	defer closing(w.Close, &err)
+	stop, err := w.Serve()
+	if err != nil {
+		return rep, err
+	}
+	defer closing(stop, &err)
+	rep, err = w.Build(ctx, o)
+	endDisplay()
+	if err != nil {
+		fmt.Fprint(a.err, rep.Text(o.DryRun))
+		return rep, err
+	}
+	if a.json {
+		return rep, a.print(rep, nil)
+	}
+	fmt.Fprint(a.err, rep.Text(o.DryRun))
+	if rep.Release != nil {
+		printRelease(a.out, *rep.Release)
+	}
+	return rep, nil
+}
+
+func printRelease(w io.Writer, r assay.ReleaseResult) {
+	state := ""
+	if r.Unchanged {
+		state = " (unchanged)"
+	}
+	fmt.Fprintf(w, "release %s%s: %d claims, %d documents, %d pairs\n", r.Dir, state, r.Counts["claims"], r.Counts["documents"], r.Counts["pairs"])
+}
+
+// since rounds a duration for people.
+func since(t time.Time) time.Duration { return time.Since(t).Round(10 * time.Millisecond) }

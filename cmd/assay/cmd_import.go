@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"assay"
+)
+
+func (a *app) importCommand() *cobra.Command {
+	var o assay.ImportOptions
+	var kinds []string
+	for _, k := range assay.ImportKinds {
+		kinds = append(kinds, fmt.Sprintf("  %-13s %s", k.Name, k.Doc))
+	}
+	cmd := &cobra.Command{
+		Use:   "import KIND PATH...",
+		Short: "Fill the store from files",
+		Example: `  assay import warc crawl-2024.warc.gz
+  assay import dir saved-pages --base https://www.politifact.com/
+  assay import reddit RS_2023-01.zst
+  assay import pairs documents.csv
+  assay import claims-table claims.csv`,
+		Long: help("Read files into the store. Importing the same thing twice changes nothing. Kinds:\n\n"+strings.Join(kinds, "\n")+`
+
+What cannot be read is named and counted, never skipped in silence; the command then ends with 3.`,
+			statusError, statusUsage, statusPartial, statusLocked, statusInterrupted),
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			known := false
+			for _, k := range assay.ImportKinds {
+				known = known || k.Name == args[0]
+			}
+			if !known {
+				return usagef("import: kind %q is unknown; kinds are\n%s", args[0], strings.Join(kinds, "\n"))
+			}
+			w, err := a.open(cmd.Context(), assay.OpenOptions{Offline: true})
+			if err != nil {
+				return err
+			}
+			defer closing(w.Close, &err)
+			problems := 0
+			reports := []*assay.ImportReport{}
+			for _, path := range args[1:] {
+				r, err := w.Import(cmd.Context(), args[0], path, o)
+				if r != nil {
+					reports = append(reports, r)
+					problems += r.Counts["problems"]
+				}
+				if err != nil {
+					return err
+				}
+				if !a.json {
+					printImport(a.out, r)
+				}
+			}
+			if a.json {
+				if err := a.print(reports, nil); err != nil {
+					return err
+				}
+			}
+			if problems > 0 {
+				return errPartial
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&o.Base, "base", "", "dir: address of the folder's root")
+	cmd.Flags().StringVar(&o.As, "as", "", "claims-table: name of the format, where the header does not tell")
+	return cmd
+}
+
+func printImport(w io.Writer, r *assay.ImportReport) {
+	fmt.Fprintf(w, "%s %s\n", r.Kind, r.Path)
+	for _, k := range sorted(r.Counts) {
+		fmt.Fprintf(w, "  %-28s %d\n", k, r.Counts[k])
+	}
+	if r.Table != nil {
+		fmt.Fprintf(w, "  %+v\n", r.Table)
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintf(w, "  problem: %s\n", p)
+	}
+	if more := r.Counts["problems"] - len(r.Problems); more > 0 {
+		fmt.Fprintf(w, "  and %d more problems\n", more)
+	}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"assay"
+)
+
+func (a *app) lsCommand() *cobra.Command {
+	var q assay.ListQuery
+	cmd := &cobra.Command{
+		Use:   "ls [STAGE]",
+		Short: "List stored items of a stage",
+		Example: `  assay ls parse --state excluded
+  assay ls label --label misleading --sample 20 --seed 7
+  assay ls ratings`,
+		Long: help(`List the stored items of a stage (a kind or kind/plugin), one line each: stage, key, state, reason, summary.
+"ratings" lists printed ratings that no map names. Works while a build runs.`, statusError, statusUsage, statusLocked),
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if len(args) == 1 {
+				q.Stage = args[0]
+			}
+			r, done, err := a.reader(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer closing(done, &err)
+			list, err := r.List(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			if list == nil {
+				list = []assay.Listed{}
+			}
+			return a.print(list, func(w io.Writer) {
+				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+				for _, l := range list {
+					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", l.Stage, l.Key, l.State, l.Reason+l.Label, cut(l.Summary, 100))
+				}
+				t.Flush()
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&q.State, "state", "", "done, excluded, failed or waiting")
+	f.StringVar(&q.Reason, "reason", "", "of an exclusion or failure")
+	f.StringVar(&q.Label, "label", "", "supporting, misleading or unrelated")
+	f.StringVar(&q.Source, "source", "", "part of the key, e.g. a host")
+	f.IntVar(&q.Sample, "sample", 0, "draw so many")
+	f.Uint64Var(&q.Seed, "seed", 1, "of the sample")
+	return cmd
+}
+
+// cut shortens a text for a line, never inside a character.
+func cut(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}

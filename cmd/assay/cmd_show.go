@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show one record with its whole provenance, as JSON",
+		Example: "  assay show c_0123456789abcdef\n  assay show reddit:t3_18r2fkv\n  assay show https://www.politifact.com/factchecks/...",
+		Long: help(`Show a claim (c_...), a pair (p_...), a document, a page by its address, an imported row (raguard/12) or a
+model call, with the items, exchanges, leads and calls that led to it. Works while a build runs.`,
+			statusError, statusUsage, statusLocked),
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			r, done, err := a.reader(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer closing(done, &err)
+			data, err := r.Show(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.out, "%s\n", data)
+			return nil
+		},
+	}
+}

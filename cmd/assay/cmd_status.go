@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	var why string
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Say how fresh every stage is, or why one item is stale",
+		Example: "  assay status\n  assay status --why https://www.politifact.com/factchecks/...\n  assay status --why c_0123456789abcdef",
+		Long: help(`Count the items of every stage by reason: fresh, missing, version-changed, recipe-changed, input-changed,
+answer-changed, decided, failed-before, waiting, blocked. With --why, explain one item: a page address, a claim or
+pair id, or a table row. Works while a build runs.`, statusError, statusUsage, statusLocked),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			r, done, err := a.reader(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer closing(done, &err)
+			if why != "" {
+				list, err := r.Why(cmd.Context(), why)
+				if err != nil {
+					return err
+				}
+				return a.print(list, func(w io.Writer) {
+					for _, x := range list {
+						fmt.Fprintf(w, "%s  %s  %s\n", x.Stage, x.Key, x.Reason)
+						if x.Detail != "" {
+							fmt.Fprintf(w, "    %s\n", x.Detail)
+						}
+					}
+				})
+			}
+			s, err := r.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(s, func(w io.Writer) {
+				if s.Building {
+					fmt.Fprintln(w, "a build is running")
+				}
+				fmt.Fprint(w, s.Report.Status())
+				if s.Ratings > 0 {
+					fmt.Fprintf(w, "%d ratings are in no map and wait for a person: assay ls ratings\n", s.Ratings)
+				}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&why, "why", "", "explain this item")
+	return cmd
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"assay"
+	"assay/kv"
+	"assay/pipeline"
+)
+
+// Exit codes; every command's help lists those that it can give.
+const (
+	exitDone        = 0
+	exitError       = 1
+	exitUsage       = 2
+	exitPartial     = 3
+	exitBudget      = 4
+	exitLocked      = 5
+	exitVerify      = 7
+	exitInterrupted = 130
+)
+
+var (
+	errPartial = errors.New("some items failed in this run")
+	errVerify  = errors.New("the release failed verification")
+)
+
+// usageError is a mistake in the words of the command line.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func exitCode(ctx context.Context, err error) int {
+	var usage usageError
+	var locked *kv.LockedError
+	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &locked):
+		return exitLocked
+	case errors.Is(err, errPartial):
+		return exitPartial
+	case errors.Is(err, errVerify):
+		return exitVerify
+	case errors.Is(err, assay.ErrTimeUp), isBudget(err):
+		return exitBudget
+	}
+	return exitError
+}
+
+// isBudget reports whether money, calls or a provider's quota ended the run.
+func isBudget(err error) bool {
+	var class interface{ FailureClass() string }
+	return errors.As(err, &class) && class.FailureClass() == pipeline.ClassBudget
+}
+
+// app is what every command needs: the streams, the environment and the flags that all share.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	environ  []string
+
+	dir   string
+	json  bool
+	quiet bool
+}
+
+func (a *app) root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "assay",
+		Short: "Build fact-verification corpora and keep them alive",
+		Long: `assay turns fact-check pages into claims, searches evidence for them, labels every
+(claim, document) pair by what it does to a model's verdict, and writes a release.
+
+Try "assay demo": the whole pipeline on a small embedded web, offline, in seconds.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SetIn(a.in)
+	cmd.SetOut(a.out)
+	cmd.SetErr(a.err)
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usagef("%s: %w", c.CommandPath(), err) })
+	cmd.PersistentFlags().StringVarP(&a.dir, "directory", "C", ".", "the workspace")
+	cmd.PersistentFlags().BoolVar(&a.json, "json", false, "print facts as JSON")
+	cmd.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
+	for _, c := range []*cobra.Command{
+		a.initCommand(), a.demoCommand(), a.buildCommand(), a.statusCommand(), a.lsCommand(), a.showCommand(),
+		a.importCommand(), a.releaseCommand(), a.verifyCommand(), a.gcCommand(), a.backupCommand(), a.restoreCommand(),
+		a.listCommand(), a.configCommand(), a.versionCommand(),
+	} {
+		if args := c.Args; args != nil {
+			c.Args = func(cmd *cobra.Command, list []string) error {
+				if err := args(cmd, list); err != nil {
+					return usagef("%s: %w; see %s --help", cmd.CommandPath(), err, cmd.CommandPath())
+				}
+				return nil
+			}
+		}
+		cmd.AddCommand(c)
+	}
+	return cmd
+}
+
+// help composes a command's long text: what it does, and how it can end.
+func help(text string, statuses ...string) string {
+	return strings.TrimSpace(text) + "\n\nEXIT STATUS\n  " + strings.Join(append([]string{"0  done"}, statuses...), "\n  ")
+}
+
+// Lines of EXIT STATUS that several commands share.
+const (
+	statusError       = "1  an error ended the command; the message says what to do"
+	statusUsage       = "2  the command line is wrong"
+	statusPartial     = "3  partial: at least one item failed in this run; the rest is done"
+	statusBudget      = "4  a limit of money, calls or time was reached; what is done is kept"
+	statusLocked      = "5  another run holds the workspace"
+	statusVerify      = "7  the release failed verification"
+	statusInterrupted = "130  interrupted; run the same command to go on"
+)
+
+// log is the program's log: warnings and worse on stderr, and more if the workspace asks for it.
+func (a *app) log(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo, ReplaceAttr: func(_ []string, at slog.Attr) slog.Attr {
+		if at.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return at
+	}}))
+}
+
+// open opens the workspace for writing.
+func (a *app) open(ctx context.Context, o assay.OpenOptions) (*assay.Workspace, error) {
+	o.Environ = a.environ
+	if o.Log == nil {
+		o.Log = a.log(a.err)
+	}
+	return assay.Open(ctx, a.dir, o)
+}
+
+// reader answers from the workspace, or from the process that holds it.
+func (a *app) reader(ctx context.Context) (assay.Reader, func() error, error) {
+	w, err := a.open(ctx, assay.OpenOptions{Offline: true})
+	if err == nil {
+		return w, w.Close, nil
+	}
+	var locked *kv.LockedError
+	if !errors.As(err, &locked) {
+		return nil, nil, err
+	}
+	r, dialErr := assay.Dial(ctx, a.dir)
+	if dialErr != nil {
+		return nil, nil, fmt.Errorf("%w; it does not answer questions", err)
+	}
+	return r, func() error { r.Close(); return nil }, nil
+}
+
+// print writes facts: v as JSON if asked for, else text.
+func (a *app) print(v any, text func(io.Writer)) error {
+	if !a.json {
+		text(a.out)
+		return nil
+	}
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// closing runs a close after f, so that its error is not lost.
+func closing(close func() error, err *error) {
+	*err = errors.Join(*err, close())
+}
+
+// exists reports whether a path is there.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

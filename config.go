@@ -1,0 +1,549 @@
+package assay
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"assay/annotate"
+	"assay/corpus"
+	"assay/output"
+	"assay/planner"
+	"assay/scrapers"
+)
+
+// Config is assay.yaml. What is under Recipe changes the dataset; what is under Runtime never does.
+type Config struct {
+	Recipe  Recipe  `yaml:"recipe" json:"recipe"`
+	Runtime Runtime `yaml:"runtime" json:"runtime"`
+}
+
+// Recipe is everything that shapes the data. A stage's part of it enters the stage's fingerprint
+// whole, so a changed field reruns what reads it and nothing else.
+type Recipe struct {
+	Name       string          `yaml:"name" json:"name"`       // title of the release
+	Profile    string          `yaml:"profile" json:"profile"` // raguard: where the defaults come from
+	Salt       string          `yaml:"salt" json:"salt"`       // of fences; the profile's name by default
+	Discover   []string        `yaml:"discover" json:"discover"`
+	Sites      []SiteRecipe    `yaml:"sites" json:"sites"`
+	Speakers   []string        `yaml:"speakers" json:"speakers"` // the source's slugs; empty means everybody
+	Dates      Dates           `yaml:"dates" json:"dates"`       // of the statement
+	Projection string          `yaml:"projection" json:"projection"`
+	Limits     Limits          `yaml:"limits" json:"limits"`
+	Evidence   []string        `yaml:"evidence" json:"evidence"`
+	Planner    PlannerRecipe   `yaml:"planner" json:"planner"`
+	Label      LabelRecipe     `yaml:"label" json:"label"`
+	Models     map[string]Role `yaml:"models" json:"models"`
+	Formats    []string        `yaml:"formats" json:"formats"`
+}
+
+// Values of Recipe.Discover and Recipe.Evidence.
+const (
+	DiscoverListing  = "listing"  // the site's own listing pages
+	DiscoverStored   = "stored"   // stored pages whose address a site recognises
+	DiscoverImported = "imported" // rows of imported claims tables and pairs
+
+	EvidenceSearch = "search" // the planner's search
+	EvidencePairs  = "pairs"  // imported (claim, document) pairs
+)
+
+// SiteRecipe names a site and, for a mirror, where it is.
+type SiteRecipe struct {
+	Name string `yaml:"name" json:"name"`
+	Base string `yaml:"base,omitempty" json:"base,omitzero"` // origin, e.g. https://mirror.example
+}
+
+// Dates bounds a calendar date, both ends included; an empty end is open.
+type Dates struct {
+	From string `yaml:"from" json:"from"`
+	To   string `yaml:"to" json:"to"`
+}
+
+// Limits bounds what a fetch may read. Sizes are bytes.
+type Limits struct {
+	Page         int64 `yaml:"page" json:"page"`
+	Decompressed int64 `yaml:"decompressed" json:"decompressed"`
+	Feed         int64 `yaml:"feed" json:"feed"`
+	Redirects    int   `yaml:"redirects" json:"redirects"`
+}
+
+// PlannerRecipe is how evidence is searched for (methods 3.1, stage 2).
+type PlannerRecipe struct {
+	Policy      string   `yaml:"policy" json:"policy"`
+	Variants    int      `yaml:"variants" json:"variants"` // keyword variants; 0 searches the claim's own text
+	PerVariant  int      `yaml:"per_variant" json:"per_variant"`
+	Keep        int      `yaml:"keep" json:"keep"`
+	RRF         int      `yaml:"rrf_k" json:"rrf_k"` // constant of reciprocal-rank fusion
+	Backend     string   `yaml:"backend" json:"backend"`
+	Domains     []string `yaml:"domains" json:"domains"`           // registrable domains that a hit must be on
+	FollowLinks bool     `yaml:"follow_links" json:"follow_links"` // a link post's target becomes a document too
+}
+
+// LabelRecipe is how pairs are labelled (methods 3.1, stage 3).
+type LabelRecipe struct {
+	Protocol      string `yaml:"protocol" json:"protocol"`
+	Mode          string `yaml:"mode" json:"mode"` // normal or compat
+	QuoteCheck    bool   `yaml:"quote_check" json:"quote_check"`
+	ZeroContext   bool   `yaml:"zero_context" json:"zero_context"`
+	DocumentChars int    `yaml:"document_chars" json:"document_chars"`
+}
+
+// Role is the model that answers in one role: keywords, annotate, zero.
+type Role struct {
+	Endpoint    string   `yaml:"endpoint" json:"endpoint"` // name of an entry of Runtime.Endpoints
+	Model       string   `yaml:"model" json:"model"`
+	Temperature *float64 `yaml:"temperature,omitempty" json:"temperature,omitempty"`
+	TopP        *float64 `yaml:"top_p,omitempty" json:"top_p,omitempty"`
+	Seed        *int     `yaml:"seed,omitempty" json:"seed,omitempty"`
+	MaxTokens   int      `yaml:"max_tokens" json:"max_tokens"`
+}
+
+// Runtime is how a run goes about its work: addresses, speed, money. Secrets are named, never held.
+type Runtime struct {
+	Contact       string                   `yaml:"contact" json:"contact"` // in the User-Agent; required for a live build
+	Workers       int                      `yaml:"workers" json:"workers"` // claims at once; 0 means 16
+	Delay         time.Duration            `yaml:"delay" json:"delay"`     // least gap between requests to a host
+	HostDelay     map[string]time.Duration `yaml:"host_delay" json:"host_delay"`
+	RetryAfterCap time.Duration            `yaml:"retry_after_cap" json:"retry_after_cap"`
+	AllowPrivate  []string                 `yaml:"allow_private" json:"allow_private"` // exact host:port
+	Resolve       map[string]string        `yaml:"resolve" json:"resolve"`             // host: ip:port to dial instead
+	Endpoints     map[string]Endpoint      `yaml:"endpoints" json:"endpoints"`
+	MaxUSD        float64                  `yaml:"max_usd" json:"max_usd"`     // 0 means no cap
+	MaxCalls      int                      `yaml:"max_calls" json:"max_calls"` // 0 means no cap
+	ReserveMiB    int64                    `yaml:"reserve_mib" json:"reserve_mib"`
+	LogLevel      string                   `yaml:"log_level" json:"log_level"`
+}
+
+// Endpoint is where a model is reached.
+type Endpoint struct {
+	Provider    string        `yaml:"provider" json:"provider"` // openai or builtin
+	BaseURL     string        `yaml:"base_url,omitempty" json:"base_url,omitzero"`
+	KeyEnv      string        `yaml:"key_env,omitempty" json:"key_env,omitzero"` // environment variable that holds the key
+	Profile     string        `yaml:"profile,omitempty" json:"profile,omitzero"`
+	Concurrency int           `yaml:"concurrency,omitempty" json:"concurrency,omitzero"`
+	RPM         int           `yaml:"rpm,omitempty" json:"rpm,omitzero"`
+	TPM         int           `yaml:"tpm,omitempty" json:"tpm,omitzero"`
+	Timeout     time.Duration `yaml:"timeout,omitempty" json:"timeout,omitzero"`
+}
+
+//go:embed profiles/raguard.yaml
+var raguardYAML []byte
+
+// Profiles names the shipped sets of defaults.
+func Profiles() []string { return []string{"raguard"} }
+
+func profileYAML(name string) ([]byte, error) {
+	if name == "raguard" {
+		return raguardYAML, nil
+	}
+	return nil, fmt.Errorf("profile %q is unknown; known are %s", name, strings.Join(Profiles(), ", "))
+}
+
+// Setting is one value of the configuration and where it came from.
+type Setting struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"` // profile raguard, assay.yaml:12, ASSAY_RUNTIME_WORKERS, flag
+}
+
+// Override is a value set on the command line.
+type Override struct{ Key, Value string }
+
+// ConfigName is the configuration's file name in a workspace.
+const ConfigName = "assay.yaml"
+
+// LoadConfig reads a workspace's configuration: the profile's defaults, then assay.yaml, then
+// ASSAY_<KEY> variables, then overrides. An unknown key is an error that names the nearest known one.
+func LoadConfig(dir string, environ []string, overrides ...Override) (Config, []Setting, error) {
+	path := filepath.Join(dir, ConfigName)
+	file, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Config{}, nil, fmt.Errorf("%s is no assay workspace: it has no %s; make one with: assay init %s", dir, ConfigName, dir)
+	} else if err != nil {
+		return Config{}, nil, err
+	}
+	return parseConfig(file, environ, overrides)
+}
+
+func parseConfig(file []byte, environ []string, overrides []Override) (Config, []Setting, error) {
+	var c Config
+	var head struct {
+		Recipe struct {
+			Profile string `yaml:"profile"`
+		} `yaml:"recipe"`
+	}
+	if err := yaml.Unmarshal(file, &head); err != nil {
+		return c, nil, fmt.Errorf("%s: %w", ConfigName, err)
+	}
+	if head.Recipe.Profile == "" {
+		head.Recipe.Profile = "raguard"
+	}
+	defaults, err := profileYAML(head.Recipe.Profile)
+	if err != nil {
+		return c, nil, fmt.Errorf("%s: recipe.profile: %w", ConfigName, err)
+	}
+	origins := map[string]string{}
+	for _, layer := range []struct {
+		name string
+		data []byte
+	}{{"profile " + head.Recipe.Profile, defaults}, {ConfigName, file}} {
+		if err := applyYAML(&c, layer.data, layer.name, origins); err != nil {
+			return c, nil, err
+		}
+	}
+	if err := applyOverrides(&c, environ, overrides, origins); err != nil {
+		return c, nil, err
+	}
+	if c.Recipe.Salt == "" {
+		c.Recipe.Salt = c.Recipe.Profile
+	}
+	if err := c.check(); err != nil {
+		return c, nil, err
+	}
+	return c, settings(c, origins), nil
+}
+
+func applyYAML(c *Config, data []byte, name string, origins map[string]string) error {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if len(doc.Content) == 0 {
+		return nil // an empty file takes every default
+	}
+	var problems []string
+	checkKeys(doc.Content[0], reflect.TypeFor[Config](), "", name, origins, &problems)
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "\n"))
+	}
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	d.KnownFields(true)
+	if err := d.Decode(c); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// checkKeys walks a YAML mapping beside the Go type that it will fill, so that a typo is named with
+// its line and its nearest known key, and every value with its origin.
+func checkKeys(n *yaml.Node, t reflect.Type, prefix, name string, origins map[string]string, problems *[]string) {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case n.Kind == yaml.MappingNode && t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Duration]():
+		known := map[string]reflect.Type{}
+		for i := range t.NumField() {
+			known[yamlName(t.Field(i))] = t.Field(i).Type
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			ft, ok := known[key.Value]
+			if !ok {
+				*problems = append(*problems, fmt.Sprintf("%s:%d: unknown key %q%s%s", name, key.Line, key.Value, within(prefix), nearest(key.Value, known)))
+				continue
+			}
+			checkKeys(n.Content[i+1], ft, join(prefix, key.Value), name, origins, problems)
+		}
+	case n.Kind == yaml.MappingNode && t.Kind() == reflect.Map:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			checkKeys(n.Content[i+1], t.Elem(), join(prefix, n.Content[i].Value), name, origins, problems)
+		}
+	case n.Kind == yaml.SequenceNode && t.Kind() == reflect.Slice:
+		origins[prefix] = origin(name, n.Line)
+		for i, item := range n.Content {
+			checkKeys(item, t.Elem(), fmt.Sprintf("%s[%d]", prefix, i), name, map[string]string{}, problems)
+		}
+	default:
+		origins[prefix] = origin(name, n.Line)
+	}
+}
+
+func origin(name string, line int) string {
+	if name == ConfigName {
+		return fmt.Sprintf("%s:%d", name, line)
+	}
+	return name
+}
+
+func yamlName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return name
+}
+
+func join(prefix, key string) string {
+	if prefix == "" {
+		return key
+	}
+	return prefix + "." + key
+}
+
+func within(prefix string) string {
+	if prefix == "" {
+		return ""
+	}
+	return " in " + prefix
+}
+
+func nearest(key string, known map[string]reflect.Type) string {
+	best, dist := "", len(key)/2+2
+	for _, k := range sortedKeys(known) {
+		if d := editDistance(key, k); d < dist {
+			best, dist = k, d
+		}
+	}
+	if best == "" {
+		return "; known are " + strings.Join(sortedKeys(known), ", ")
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// editDistance is Levenshtein's.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal, row[j] = row[j], min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// applyOverrides sets single values from ASSAY_<KEY> variables and from flags. Only plain values can
+// be set so: ASSAY_RUNTIME_MAX_USD=5, ASSAY_RECIPE_LABEL_MODE=compat.
+func applyOverrides(c *Config, environ []string, overrides []Override, origins map[string]string) error {
+	names := map[string]string{}
+	for _, s := range settings(*c, nil) {
+		names["ASSAY_"+envName.Replace(strings.ToUpper(s.Key))] = s.Key
+	}
+	sort.Strings(environ)
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		if key, ok := names[name]; ok {
+			if err := setValue(c, key, value); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			origins[key] = name
+		} else if strings.HasPrefix(name, "ASSAY_RECIPE_") || strings.HasPrefix(name, "ASSAY_RUNTIME_") {
+			return fmt.Errorf("%s sets no known key; assay config show lists them", name)
+		}
+	}
+	for _, o := range overrides {
+		if err := setValue(c, o.Key, o.Value); err != nil {
+			return fmt.Errorf("flag for %s: %w", o.Key, err)
+		}
+		origins[o.Key] = "flag"
+	}
+	return nil
+}
+
+var envName = strings.NewReplacer(".", "_", "-", "_")
+
+func setValue(c *Config, key, value string) error {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(value), &doc); err != nil {
+		return err
+	}
+	node := &yaml.Node{Kind: yaml.ScalarNode, Value: value}
+	if len(doc.Content) > 0 {
+		node = doc.Content[0]
+	}
+	parts := strings.Split(key, ".")
+	for i := len(parts) - 1; i >= 0; i-- {
+		node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: parts[i]}, node}}
+	}
+	return node.Decode(c)
+}
+
+// settings flattens a configuration into sorted keys and values.
+func settings(c Config, origins map[string]string) []Setting {
+	data, err := yaml.Marshal(c)
+	if err != nil {
+		return nil // unreachable: plain structs marshal
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil // unreachable: it was just written
+	}
+	var out []Setting
+	var walk func(n *yaml.Node, prefix string)
+	walk = func(n *yaml.Node, prefix string) {
+		if n.Kind == yaml.MappingNode && len(n.Content) > 0 {
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				walk(n.Content[i+1], join(prefix, n.Content[i].Value))
+			}
+			return
+		}
+		var v any
+		value := n.Value
+		if n.Kind != yaml.ScalarNode && n.Decode(&v) == nil {
+			b, err := json.Marshal(v)
+			if err == nil {
+				value = string(b)
+			}
+		}
+		from := origins[prefix]
+		if from == "" {
+			from = "default"
+		}
+		out = append(out, Setting{Key: prefix, Value: value, Origin: from})
+	}
+	walk(doc.Content[0], "")
+	sort.Slice(out, func(i, j int) bool { return out[i].Key < out[j].Key })
+	return out
+}
+
+var isoDate = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
+
+// check refuses values that cannot work, naming key, value and what is possible.
+func (c *Config) check() error {
+	var problems []string
+	bad := func(key, format string, args ...any) {
+		problems = append(problems, ConfigName+": "+key+": "+fmt.Sprintf(format, args...))
+	}
+	oneOf := func(key, value string, known ...string) {
+		for _, k := range known {
+			if k == value {
+				return
+			}
+		}
+		bad(key, "%q is none of %s", value, strings.Join(known, ", "))
+	}
+	r, rt := c.Recipe, c.Runtime
+	for _, d := range r.Discover {
+		oneOf("recipe.discover", d, DiscoverListing, DiscoverStored, DiscoverImported)
+	}
+	for _, e := range r.Evidence {
+		oneOf("recipe.evidence", e, EvidenceSearch, EvidencePairs)
+	}
+	for _, s := range r.Sites {
+		oneOf("recipe.sites", s.Name, names(scrapers.All, func(s scrapers.Site) string { return s.Name })...)
+		if s.Base != "" && (corpus.Host(s.Base) == "" || !strings.HasPrefix(s.Base, "http")) {
+			bad("recipe.sites", "base %q of %s is no origin like https://mirror.example", s.Base, s.Name)
+		}
+	}
+	for key, d := range map[string]string{"recipe.dates.from": r.Dates.From, "recipe.dates.to": r.Dates.To} {
+		if d != "" && !isoDate.MatchString(d) {
+			bad(key, "%q is no date like 2024-12-31", d)
+		}
+	}
+	if _, err := corpus.ProjectionByName(r.Projection); err != nil {
+		bad("recipe.projection", "%v", err)
+	}
+	if _, err := output.FormatsByName(r.Formats); err != nil {
+		bad("recipe.formats", "%v", err)
+	}
+	oneOf("recipe.planner.policy", r.Planner.Policy, "raguard")
+	oneOf("recipe.planner.backend", r.Planner.Backend, names(planner.Backends, func(b planner.Backend) string { return b.Name })...)
+	oneOf("recipe.label.protocol", r.Label.Protocol, names(annotate.Protocols, func(p annotate.Protocol) string { return p.Name })...)
+	oneOf("recipe.label.mode", r.Label.Mode, "normal", "compat")
+	for key, n := range map[string]int{
+		"recipe.planner.variants": r.Planner.Variants, "recipe.planner.per_variant": r.Planner.PerVariant - 1,
+		"recipe.planner.keep": r.Planner.Keep - 1, "recipe.planner.rrf_k": r.Planner.RRF - 1,
+		"recipe.label.document_chars": r.Label.DocumentChars - 200, "runtime.workers": rt.Workers,
+		"runtime.max_calls": rt.MaxCalls, "recipe.limits.redirects": r.Limits.Redirects,
+	} {
+		if n < 0 {
+			bad(key, "the value is too small")
+		}
+	}
+	if rt.MaxUSD < 0 || rt.Delay < 0 || rt.RetryAfterCap < 0 {
+		bad("runtime", "max_usd, delay and retry_after_cap cannot be negative")
+	}
+	for _, role := range []string{"annotate", "keywords", "zero"} {
+		m, ok := r.Models[role]
+		if !ok {
+			bad("recipe.models", "role %q is missing", role)
+			continue
+		}
+		if _, ok := rt.Endpoints[m.Endpoint]; !ok {
+			bad("recipe.models."+role+".endpoint", "%q is no entry of runtime.endpoints (%s)", m.Endpoint, strings.Join(sortedKeys(rt.Endpoints), ", "))
+		}
+	}
+	for name, e := range rt.Endpoints {
+		oneOf("runtime.endpoints."+name+".provider", e.Provider, "openai", "builtin")
+		if e.Provider == "openai" && e.BaseURL == "" {
+			bad("runtime.endpoints."+name+".base_url", "an openai endpoint needs its address, e.g. https://api.openai.com/v1")
+		}
+	}
+	sort.Strings(problems)
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "\n"))
+	}
+	return nil
+}
+
+// Lock writes the recipe in the form that a release carries: every value, defaults included.
+func (r Recipe) Lock() ([]byte, error) {
+	data, err := yaml.Marshal(struct {
+		Recipe Recipe `yaml:"recipe"`
+	}{r})
+	if err != nil {
+		return nil, fmt.Errorf("write recipe.lock: %w", err)
+	}
+	return append([]byte("# The recipe of this release with every default filled in. Put it into an assay.yaml to rebuild.\n"), data...), nil
+}
+
+func names[T any](list []T, name func(T) string) []string {
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = name(v)
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+// roleText names a role's model for messages.
+func (r Role) String() string {
+	return r.Model + " at " + r.Endpoint + ", max_tokens " + strconv.Itoa(r.MaxTokens)
+}
+
+//go:embed profiles/init.yaml
+var initYAML []byte
+
+// InitConfig is the commented configuration that a new workspace starts with.
+func InitConfig(profile string) ([]byte, error) {
+	if _, err := profileYAML(profile); err != nil {
+		return nil, err
+	}
+	return bytes.Replace(initYAML, []byte("profile: raguard"), []byte("profile: "+profile), 1), nil
+}
+
+// CheckStages reports whether the stages that a build names exist.
+func CheckStages(o BuildOptions) error {
+	_, _, err := stageFilter(o)
+	return err
+}

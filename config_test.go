@@ -1,0 +1,153 @@
+package assay
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
+	for _, test := range []struct{ name, yaml, want string }{
+		{"a typo at the top", "recipee:\n  name: x\n", `assay.yaml:1: unknown key "recipee"; did you mean "recipe"?`},
+		{"a typo inside", "recipe:\n  name: x\n  speeker: [a]\n", `assay.yaml:3: unknown key "speeker" in recipe; did you mean "speakers"?`},
+		{"a typo in a list", "recipe:\n  sites:\n    - {nam: politifact}\n", `assay.yaml:3: unknown key "nam" in recipe.sites[0]; did you mean "name"?`},
+		{"a typo in a map", "runtime:\n  endpoints:\n    main: {provider: builtin, base_ulr: x}\n", `did you mean "base_url"?`},
+		{"a wrong type", "runtime:\n  workers: many\n", "line 2"},
+		{"no YAML", "recipe: [", "assay.yaml"},
+		{"an unknown site", "recipe:\n  sites: [{name: politifakt}]\n", `"politifakt" is none of politifact`},
+		{"an unknown mode", "recipe:\n  label: {mode: quick}\n", `"quick" is none of normal, compat`},
+		{"an unknown projection", "recipe:\n  projection: half\n", "known are raguard_paper_text"},
+		{"an unknown format", "recipe:\n  formats: [parquett]\n", "jsonl"},
+		{"an unknown endpoint", "recipe:\n  models:\n    zero: {endpoint: there, model: m}\n", `"there" is no entry of runtime.endpoints (main)`},
+		{"an endpoint without an address", "runtime:\n  endpoints:\n    main: {provider: openai}\n", "base_url"},
+		{"a date that is none", "recipe:\n  dates: {from: 2000}\n", "is no date like"},
+		{"an unknown profile", "recipe:\n  profile: rag\n", "known are raguard"},
+		{"a negative count", "runtime:\n  workers: -1\n", "too small"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, _, err := parseConfig([]byte(test.yaml), nil, nil)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error = %v, want one with %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestParseConfigTellsWhereValuesComeFrom(t *testing.T) {
+	c, settings, err := parseConfig([]byte("recipe:\n  name: mine\nruntime:\n  workers: 4\n"),
+		[]string{"ASSAY_RUNTIME_MAX_USD=2.5", "HOME=/nowhere", "ASSAY_REAL=x"},
+		[]Override{{Key: "runtime.max_calls", Value: "7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Recipe.Name != "mine" || c.Runtime.Workers != 4 || c.Runtime.MaxUSD != 2.5 || c.Runtime.MaxCalls != 7 || c.Recipe.Salt != "raguard" {
+		t.Errorf("config = %+v", c)
+	}
+	got := map[string]string{}
+	for _, s := range settings {
+		got[s.Key] = s.Origin
+	}
+	for key, want := range map[string]string{
+		"recipe.name": "assay.yaml:2", "runtime.workers": "assay.yaml:4", "runtime.max_usd": "ASSAY_RUNTIME_MAX_USD",
+		"runtime.max_calls": "flag", "recipe.planner.keep": "profile raguard",
+	} {
+		if got[key] != want {
+			t.Errorf("origin of %s = %q, want %q", key, got[key], want)
+		}
+	}
+}
+
+func TestParseConfigRefusesUnknownVariables(t *testing.T) {
+	_, _, err := parseConfig(nil, []string{"ASSAY_RUNTIME_WORKER=4"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "ASSAY_RUNTIME_WORKER") {
+		t.Errorf("error = %v, want one that names the variable", err)
+	}
+}
+
+func TestLoadConfigWithoutWorkspaceSaysHowToMakeOne(t *testing.T) {
+	_, _, err := LoadConfig(t.TempDir(), nil)
+	if err == nil || !strings.Contains(err.Error(), "assay init") {
+		t.Errorf("error = %v, want advice", err)
+	}
+}
+
+// The recipe that a release carries must be able to rebuild it.
+func TestLockIsAConfiguration(t *testing.T) {
+	c, _, err := parseConfig(initYAML, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := c.Recipe.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := parseConfig(lock, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	relock, err := again.Recipe.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(lock) != string(relock) {
+		t.Errorf("lock changes when it is read:\n%s\n%s", lock, relock)
+	}
+}
+
+func TestSpoolKeepsTheRowOfLowestRank(t *testing.T) {
+	s, err := newSpool[string](t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	for _, row := range []struct{ key, rank, text string }{
+		{"b", "2", "later"}, {"a", "1", "alpha"}, {"b", "1", "earlier"}, {"b", "3", "last"},
+	} {
+		if err := s.add(row.key, row.rank, row.text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // it may be read again
+		var got []string
+		for row, err := range s.sorted() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, row)
+		}
+		if strings.Join(got, " ") != "alpha earlier" {
+			t.Errorf("rows = %q", got)
+		}
+	}
+	if _, err := s.get("c"); err == nil {
+		t.Error("a missing row is found")
+	}
+}
+
+func TestReadPromptsRefusesANameThatOverridesNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "raguardd.txt"), []byte("--- user\nx"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readPrompts(dir); err == nil || !strings.Contains(err.Error(), "overrides no shipped prompt") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestCatalogListsEveryKind(t *testing.T) {
+	for _, kind := range CatalogKinds() {
+		entries, err := Catalog(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Name == "" || e.Doc == "" {
+				t.Errorf("%s: %+v has no name or no doc", kind, e)
+			}
+		}
+	}
+	if _, err := Catalog("sights"); err == nil || !strings.Contains(err.Error(), "sites") {
+		t.Errorf("error = %v, want the known kinds", err)
+	}
+}

@@ -1,0 +1,297 @@
+// Package corpus holds the records that every other package talks about: claims, documents,
+// traces, labels, and the pure rules that belong to them: identity, canonical addresses, the
+// six-way scale and its projections, and the map from a source's ratings to that scale.
+//
+// It stores nothing and reaches nothing; a record is a value.
+package corpus
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// A Ref leads to a claim: the address of a page that a site recognises as a fact-check, or the
+// key of a row of an imported table.
+type Ref struct {
+	Source  string `json:"source"`           // name of the site or table
+	URL     string `json:"url,omitzero"`     // canonical address of the page
+	Row     string `json:"row,omitzero"`     // key of the imported row, for tables
+	Speaker string `json:"speaker,omitzero"` // speaker's slug, where the listing tells it
+}
+
+// A Claim is one checked statement in one wording. A changed verdict is a new version of the same
+// claim; a changed text is another claim (methods: claim identity).
+type Claim struct {
+	ID          string        `json:"id"`
+	Text        string        `json:"text"`
+	Speaker     string        `json:"speaker,omitzero"`
+	SpeakerSlug string        `json:"speaker_slug,omitzero"`
+	RatingRaw   string        `json:"rating_raw,omitzero"` // as printed
+	Rating      string        `json:"rating,omitzero"`     // the source's slug, e.g. pants_on_fire
+	Verdict6    Verdict       `json:"verdict6,omitzero"`   // six-way scale; empty while the rating is unmapped
+	Status      VerdictStatus `json:"verdict_status,omitzero"`
+	StatedDate  string        `json:"stated_date,omitzero"` // 2006-01-02, in the page's own zone
+	Medium      string        `json:"medium,omitzero"`
+	ReviewURL   string        `json:"review_url,omitzero"`
+	ReviewDate  string        `json:"review_date,omitzero"` // 2006-01-02
+	Title       string        `json:"title,omitzero"`
+	Authors     []string      `json:"authors,omitzero"`
+	Tags        []string      `json:"tags,omitzero"`
+	Flags       []string      `json:"flags,omitzero"`    // sorted; see Flag*
+	Source      string        `json:"source"`            // site or table
+	Position    int           `json:"position,omitzero"` // of the claim on its page, from 0
+	Number      int           `json:"number,omitzero"`   // row number in the table it was imported from
+	Supersedes  string        `json:"supersedes,omitzero"`
+}
+
+// Flags that a claim, document or pair may carry.
+const (
+	FlagSiteTest        = "site_test"        // the site's own test entry; never released
+	FlagUnmapped        = "rating_unmapped"  // waits in the rating queue; never released
+	FlagQuoteUnverified = "quote_unverified" // the quote does not occur in the document
+	FlagInjection       = "injection_suspected"
+	FlagTruncated       = "document_truncated" // the annotator saw a cut document
+)
+
+// VerdictStatus says where a verdict comes from; only source, human and adjudicated are gold.
+type VerdictStatus string
+
+// The values of VerdictStatus.
+const (
+	StatusSource      VerdictStatus = "source"
+	StatusDraft       VerdictStatus = "llm_draft"
+	StatusHuman       VerdictStatus = "human"
+	StatusAdjudicated VerdictStatus = "adjudicated"
+)
+
+// Kinds of documents.
+const (
+	KindRedditPost    = "reddit_post"
+	KindRedditComment = "reddit_comment"
+	KindLinkedArticle = "linked_article"
+	KindPage          = "page"
+)
+
+// BodyStatus says what a document's text is worth.
+type BodyStatus string
+
+// The values of BodyStatus. Only BodyFull and BodyPartial are usable evidence.
+const (
+	BodyFull    BodyStatus = "full"
+	BodyPartial BodyStatus = "partial" // a teaser, or cut
+	BodyMissing BodyStatus = "missing" // a link post or an empty body
+	BodyDeleted BodyStatus = "deleted" // by its author
+	BodyRemoved BodyStatus = "removed" // by a moderator or the site
+	BodyShort   BodyStatus = "short"   // fewer than MinAlphanumerics beside links
+)
+
+// A Document is a function of its address alone, never of the search that led to it.
+type Document struct {
+	ID          string     `json:"id"`
+	Kind        string     `json:"kind"`
+	Title       string     `json:"title,omitzero"`
+	Text        string     `json:"text,omitzero"`
+	URL         string     `json:"url,omitzero"`
+	Source      string     `json:"source,omitzero"`       // reddit.com/r/<name>, or the host
+	PublishedAt string     `json:"published_at,omitzero"` // RFC 3339, UTC, or a date where only that is known
+	RetrievedAt string     `json:"retrieved_at,omitzero"` // of the stored response or dump, RFC 3339
+	BodyStatus  BodyStatus `json:"body_status"`
+	SHA256      string     `json:"sha256"`            // of Content()
+	Outbound    string     `json:"outbound,omitzero"` // where a link post links to
+	Flags       []string   `json:"flags,omitzero"`
+	Number      int        `json:"number,omitzero"` // row number in the table it was imported from
+}
+
+// Content is what a document says: title, blank line, text. A comment has no title.
+func (d Document) Content() string {
+	switch {
+	case d.Text == "":
+		return d.Title
+	case d.Title == "":
+		return d.Text
+	}
+	return d.Title + "\n\n" + d.Text
+}
+
+// Seal makes title and text valid UTF-8 and fills SHA256 from the content.
+func (d Document) Seal() Document {
+	d.Title, d.Text = strings.ToValidUTF8(d.Title, "\uFFFD"), strings.ToValidUTF8(d.Text, "\uFFFD")
+	sum := sha256.Sum256([]byte(d.Content()))
+	d.SHA256 = hex.EncodeToString(sum[:])
+	return d
+}
+
+// A Hit is one search result as a query variant returned it.
+type Hit struct {
+	Variant int    `json:"variant"` // index of the query in Trace.Queries; -1 for an imported pair
+	Rank    int    `json:"rank"`    // from 1
+	Source  string `json:"source"`  // backend, or the table of an imported pair
+}
+
+// A Candidate is a document that a search led to, with every hit that found it.
+type Candidate struct {
+	DocumentID string  `json:"document_id"`
+	URL        string  `json:"url,omitzero"`
+	Hits       []Hit   `json:"hits"`
+	Score      float64 `json:"score"` // reciprocal-rank fusion over the hits
+	Kept       bool    `json:"kept"`
+	Reason     string  `json:"reason,omitzero"` // why it was dropped
+}
+
+// A Trace is what the planner did for one claim: replayable, and readable by a person.
+type Trace struct {
+	ClaimID    string      `json:"claim_id"`
+	Policy     string      `json:"policy"`
+	AsOf       string      `json:"as_of,omitzero"`
+	Queries    []string    `json:"queries"`
+	Candidates []Candidate `json:"candidates"`    // best first
+	Call       string      `json:"call,omitzero"` // the model call that wrote the queries
+}
+
+// Kept returns the candidates that became evidence, best first.
+func (t Trace) Kept() []Candidate {
+	var kept []Candidate
+	for _, c := range t.Candidates {
+		if c.Kept {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// A Link is an imported (claim, document) pair, with the label that the table published.
+type Link struct {
+	Row        string      `json:"row"` // key of the claim's imported row
+	DocumentID string      `json:"document_id"`
+	Label      StanceLabel `json:"label,omitzero"`
+	Number     int         `json:"number,omitzero"` // document number in the table
+	Rank       int         `json:"rank"`            // order within the claim, from 1
+}
+
+// StanceLabel is what a document does to a model's verdict on a claim.
+type StanceLabel string
+
+// The three labels of RAGuard.
+const (
+	Supporting StanceLabel = "supporting"
+	Misleading StanceLabel = "misleading"
+	Unrelated  StanceLabel = "unrelated"
+)
+
+// StanceLabels lists the labels in the order in which tables show them.
+var StanceLabels = []StanceLabel{Supporting, Misleading, Unrelated}
+
+// Answer is what an annotator replies about a claim.
+type Answer string
+
+// The values of Answer.
+const (
+	AnswerTrue      Answer = "true"
+	AnswerFalse     Answer = "false"
+	AnswerUnrelated Answer = "unrelated"
+	AnswerUnknown   Answer = "unknown" // zero-context control only
+)
+
+// Effect compares an annotator's answer without the document to its answer with it.
+type Effect string
+
+// The values of Effect (methods 3.1). Only EffectFlip is causally misleading.
+const (
+	EffectConfirm Effect = "confirm" // right without, right with
+	EffectCorrect Effect = "correct" // wrong without, right with
+	EffectFlip    Effect = "flip"    // right without, wrong with
+	EffectInherit Effect = "inherit" // wrong without, wrong with
+	EffectAbstain Effect = "abstain" // the document decides nothing
+	EffectUnknown Effect = "unknown" // no usable answer without
+)
+
+// EffectOf compares the answers to the gold binary verdict.
+func EffectOf(zero, with Answer, gold bool) Effect {
+	right := func(a Answer) bool { return (a == AnswerTrue) == gold }
+	switch {
+	case zero != AnswerTrue && zero != AnswerFalse:
+		return EffectUnknown
+	case with == AnswerUnrelated:
+		return EffectAbstain
+	case right(zero) && right(with):
+		return EffectConfirm
+	case right(with):
+		return EffectCorrect
+	case right(zero):
+		return EffectFlip
+	}
+	return EffectInherit
+}
+
+// LabelStatus says whether a label may leave the house.
+type LabelStatus string
+
+// The values of LabelStatus.
+const (
+	LabelDone LabelStatus = "labelled"
+	LabelHeld LabelStatus = "held" // flagged for injection; waits for a person
+)
+
+// A Label is the outcome of one protocol for one (claim, document) pair.
+type Label struct {
+	ID         string      `json:"id"` // PairID
+	ClaimID    string      `json:"claim_id"`
+	DocumentID string      `json:"document_id"`
+	Protocol   string      `json:"protocol"`
+	Label      StanceLabel `json:"label"`
+	Answer     Answer      `json:"answer"`
+	Zero       Answer      `json:"zero_answer,omitzero"`
+	Effect     Effect      `json:"effect,omitzero"`
+	Quote      string      `json:"quote,omitzero"`
+	Reason     string      `json:"reason,omitzero"`
+	Status     LabelStatus `json:"status"`
+	Flags      []string    `json:"flags,omitzero"`
+	Call       string      `json:"call"`           // id of the call record that answered
+	Calls      []string    `json:"calls,omitzero"` // every call paid for this label, that one included
+}
+
+// AddFlag returns flags with f, sorted and without repeats.
+func AddFlag(flags []string, f string) []string {
+	for i, have := range flags {
+		if have == f {
+			return flags
+		}
+		if have > f {
+			out := append([]string{}, flags[:i]...)
+			return append(append(out, f), flags[i:]...)
+		}
+	}
+	return append(append([]string{}, flags...), f)
+}
+
+// HasFlag reports whether flags holds f.
+func HasFlag(flags []string, f string) bool {
+	for _, have := range flags {
+		if have == f {
+			return true
+		}
+	}
+	return false
+}
+
+// ExcludedError is an outcome, not a failure: the item is known, understood and left out.
+type ExcludedError struct {
+	Reason string // stable slug: flip_o_meter, gone, robots, blocked, unusable_body, ...
+	Detail string // for a person
+}
+
+func (e *ExcludedError) Error() string {
+	if e.Detail == "" {
+		return "excluded: " + e.Reason
+	}
+	return "excluded: " + e.Reason + ": " + e.Detail
+}
+
+// Excluded returns the reason; the engine recognises an exclusion by this method.
+func (e *ExcludedError) Excluded() string { return e.Reason }
+
+// Exclude makes an exclusion with a reason slug and a detail for people.
+func Exclude(reason, detail string) error {
+	return &ExcludedError{Reason: reason, Detail: strings.TrimSpace(detail)}
+}

@@ -1,0 +1,134 @@
+package corpus
+
+import (
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+
+	whatwg "github.com/nlnwa/whatwg-url/url"
+	"golang.org/x/net/publicsuffix"
+)
+
+// CanonicalURL writes an address as a browser would request it (WHATWG), without fragment. It is the
+// key under which responses are stored. An address that does not parse is returned trimmed.
+func CanonicalURL(raw string) string {
+	u, err := whatwg.Parse(strings.TrimSpace(raw))
+	if err != nil {
+		return strings.TrimSpace(raw)
+	}
+	u.SetHash("")
+	return strings.TrimSuffix(u.Href(true), "#")
+}
+
+// ResolveURL resolves ref against base and canonicalises the result; "" if it does not parse.
+func ResolveURL(base, ref string) string {
+	u, err := whatwg.ParseRef(base, strings.TrimSpace(ref))
+	if err != nil {
+		return ""
+	}
+	return CanonicalURL(u.Href(true))
+}
+
+// tracking names query parameters that say how a reader came to a page, never which page it is.
+var tracking = map[string]bool{
+	"fbclid": true, "gclid": true, "dclid": true, "gbraid": true, "wbraid": true, "msclkid": true, "yclid": true,
+	"twclid": true, "ttclid": true, "igshid": true, "igsh": true, "mc_cid": true, "mc_eid": true, "_ga": true,
+	"_hsenc": true, "_hsmi": true, "ref_src": true, "ref_url": true, "cmpid": true, "ns_campaign": true, "ns_mchannel": true,
+	"ns_source": true, "at_medium": true, "at_campaign": true, "share_id": true, "rdt": true,
+}
+
+// referrers are values of "ref" and "source" that name a feed or a network rather than a page.
+var referrers = regexp.MustCompile(`^(rss|feed|share|twitter|facebook|fb|email|newsletter|homepage|hp|nav|social|ios|android|amp)$`)
+
+// IdentityURL is CleanURL without the difference between http and https. It makes ids and is never
+// requested.
+func IdentityURL(raw string) string {
+	clean := CleanURL(raw)
+	if rest, ok := strings.CutPrefix(clean, "http://"); ok {
+		return "https://" + rest
+	}
+	return clean
+}
+
+// CleanURL is CanonicalURL without what tells how the page was reached: tracking parameters and an
+// empty query. It is what a lead is fetched by.
+func CleanURL(raw string) string {
+	canonical := CanonicalURL(raw)
+	base, query, has := strings.Cut(canonical, "?")
+	if !has || !strings.HasPrefix(base, "http") {
+		return canonical
+	}
+	var kept []string
+	for _, p := range strings.Split(query, "&") {
+		plain, err := url.QueryUnescape(p)
+		if err != nil {
+			plain = p
+		}
+		name, value, _ := strings.Cut(strings.ToLower(plain), "=")
+		if name == "" || tracking[name] || strings.HasPrefix(name, "utm_") || (name == "ref" || name == "source") && referrers.MatchString(value) {
+			continue
+		}
+		kept = append(kept, p)
+	}
+	if len(kept) == 0 {
+		return base
+	}
+	return base + "?" + strings.Join(kept, "&")
+}
+
+// Host returns the host of an address in lower case without port, "" if there is none.
+func Host(raw string) string {
+	u, err := whatwg.Parse(strings.TrimSpace(raw))
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// RegistrableDomain returns the domain that somebody registered (example.co.uk), or the host
+// itself where there is none, as for addresses and single labels.
+func RegistrableDomain(host string) string {
+	if net.ParseIP(strings.Trim(host, "[]")) != nil {
+		return host
+	}
+	if d, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
+		return d
+	}
+	return host
+}
+
+var (
+	redditPost    = regexp.MustCompile(`^/(?:(?:r|user|u)/[^/]+/)?comments/([a-z0-9]{2,12})(?:/|$)`)
+	redditComment = regexp.MustCompile(`^/(?:(?:r|user|u)/[^/]+/)?comments/[a-z0-9]{2,12}/[^/]*/([a-z0-9]{2,12})(?:/|$)`)
+	redditGallery = regexp.MustCompile(`^/gallery/([a-z0-9]{2,12})(?:/|$)`)
+	redditShort   = regexp.MustCompile(`^/([a-z0-9]{2,12})/?$`)
+)
+
+// RedditFullname returns the fullname of the post (t3_...) or comment (t1_...) that an address names.
+// User, subreddit and wiki pages name none.
+func RedditFullname(raw string) (string, bool) {
+	u, err := whatwg.Parse(strings.TrimSpace(raw))
+	if err != nil {
+		return "", false
+	}
+	host, path := u.Hostname(), strings.ToLower(u.Pathname())
+	if host == "redd.it" {
+		if m := redditShort.FindStringSubmatch(path); m != nil {
+			return "t3_" + m[1], true
+		}
+		return "", false
+	}
+	if RegistrableDomain(host) != "reddit.com" {
+		return "", false
+	}
+	if m := redditComment.FindStringSubmatch(path); m != nil {
+		return "t1_" + m[1], true
+	}
+	for _, re := range []*regexp.Regexp{redditPost, redditGallery} {
+		if m := re.FindStringSubmatch(path); m != nil {
+			return "t3_" + m[1], true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,157 @@
+package corpus
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Verdict is a point of the six-way scale (GPE, seed section on labels).
+type Verdict string
+
+// The six verdicts.
+const (
+	True        Verdict = "true"
+	MostlyTrue  Verdict = "mostly_true"
+	HalfTrue    Verdict = "half_true"
+	MostlyFalse Verdict = "mostly_false"
+	False       Verdict = "false"
+	Uncertain   Verdict = "uncertain"
+)
+
+// Verdicts lists the scale from true to false, uncertain last.
+var Verdicts = []Verdict{True, MostlyTrue, HalfTrue, MostlyFalse, False, Uncertain}
+
+// Ordinal returns the index on the scale, false 0 to true 4; uncertain and unknown words have none.
+func (v Verdict) Ordinal() (int, bool) {
+	switch v {
+	case False:
+		return 0, true
+	case MostlyFalse:
+		return 1, true
+	case HalfTrue:
+		return 2, true
+	case MostlyTrue:
+		return 3, true
+	case True:
+		return 4, true
+	}
+	return 0, false
+}
+
+// Slug writes a rating as sources print it ("Pants on Fire!", "Half-True", "[False].") as a slug.
+func Slug(s string) string {
+	s = strings.ToLower(strings.Trim(Fold(s), " []()\"'.!*"))
+	s = strings.Map(func(r rune) rune {
+		if r == '-' || r == ' ' {
+			return '_'
+		}
+		return r
+	}, s)
+	return s
+}
+
+var verdictAliases = map[string]Verdict{
+	"pants_on_fire": False, "pants_fire": False, "fire": False,
+	"barely_true": MostlyFalse, "half_false": HalfTrue, "mixture": HalfTrue,
+	"unverified": Uncertain, "nei": Uncertain, "not_enough_evidence": Uncertain, "unproven": Uncertain,
+}
+
+// ParseVerdict normalises a label that a model or a table wrote (methods 3.0, label normaliser).
+func ParseVerdict(s string) (Verdict, bool) {
+	slug := Slug(s)
+	for _, v := range Verdicts {
+		if string(v) == slug {
+			return v, true
+		}
+	}
+	v, ok := verdictAliases[slug]
+	return v, ok
+}
+
+// A RatingMap turns the ratings of one source into the six-way scale. A rating that it does not
+// name is queued for a person, never guessed.
+type RatingMap struct {
+	Source  string
+	Version int
+	Ratings map[string]Rating // by Slug of what the source prints
+}
+
+// A Rating is one entry of a RatingMap: the source's canonical slug, and the verdict or the reason
+// why it is none.
+type Rating struct {
+	Slug    string
+	Verdict Verdict
+	Exclude string // exclusion reason for a rating that is no truth verdict
+}
+
+// Map looks a printed rating up.
+func (m RatingMap) Map(raw string) (Rating, bool) {
+	r, ok := m.Ratings[Slug(raw)]
+	return r, ok
+}
+
+// PolitiFactRatings is the truth-o-meter, with the machine words and the readers' labels, and the
+// flip-o-meter, which rates consistency, not truth.
+var PolitiFactRatings = RatingMap{Source: "politifact", Version: 1, Ratings: map[string]Rating{
+	"true": {Slug: "true", Verdict: True}, "mostly_true": {Slug: "mostly_true", Verdict: MostlyTrue},
+	"half_true": {Slug: "half_true", Verdict: HalfTrue}, "barely_true": {Slug: "mostly_false", Verdict: MostlyFalse},
+	"mostly_false": {Slug: "mostly_false", Verdict: MostlyFalse}, "false": {Slug: "false", Verdict: False},
+	"pants_fire": {Slug: "pants_on_fire", Verdict: False}, "pants_on_fire": {Slug: "pants_on_fire", Verdict: False},
+	"fire":      {Slug: "pants_on_fire", Verdict: False},
+	"full_flop": {Slug: "full_flop", Exclude: "flip_o_meter"}, "half_flip": {Slug: "half_flip", Exclude: "flip_o_meter"},
+	"no_flip": {Slug: "no_flip", Exclude: "flip_o_meter"},
+}}
+
+// RatingMaps lists every map, for the release and for assay list.
+var RatingMaps = []RatingMap{PolitiFactRatings}
+
+// A Projection turns ratings or verdicts into a coarser scale (methods 3.0, projections).
+type Projection struct {
+	Name    string
+	Version int
+	Doc     string
+	Warning string            // printed with every release made with it
+	Rating  bool              // reads Claim.Rating; otherwise Claim.Verdict6
+	Values  map[string]string // what is not named is dropped
+}
+
+// Projections lists the named projections.
+var Projections = []Projection{
+	{Name: "raguard_paper_text", Version: 1, Rating: true,
+		Doc:    "binary, half true dropped, as the RAGuard paper's text has it",
+		Values: map[string]string{"true": "true", "mostly_true": "true", "mostly_false": "false", "false": "false", "pants_on_fire": "false"},
+	},
+	{Name: "raguard_release", Version: 1, Rating: true,
+		Doc:     "binary, half true counted as true, as the published RAGuard data has it",
+		Warning: "half_true counts as true, as in the published data and against the paper's text; the six-way verdict is kept beside it",
+		Values:  map[string]string{"true": "true", "mostly_true": "true", "half_true": "true", "mostly_false": "false", "false": "false", "pants_on_fire": "false"},
+	},
+	{Name: "three_way", Version: 1,
+		Doc:    "true, false, and uncertain for half true and uncertain",
+		Values: map[string]string{"true": "true", "mostly_true": "true", "false": "false", "mostly_false": "false", "half_true": "uncertain", "uncertain": "uncertain"},
+	},
+}
+
+// ProjectionByName finds a projection; the error names the known ones.
+func ProjectionByName(name string) (Projection, error) {
+	var known []string
+	for _, p := range Projections {
+		if p.Name == name {
+			return p, nil
+		}
+		known = append(known, p.Name)
+	}
+	sort.Strings(known)
+	return Projection{}, fmt.Errorf("projection %q is unknown; known are %s", name, strings.Join(known, ", "))
+}
+
+// Apply projects a claim; ok is false where the projection drops it or its rating is unmapped.
+func (p Projection) Apply(c Claim) (value string, ok bool) {
+	key := string(c.Verdict6)
+	if p.Rating {
+		key = c.Rating
+	}
+	value, ok = p.Values[key]
+	return value, ok
+}

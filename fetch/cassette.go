@@ -1,0 +1,206 @@
+package fetch
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A call is one request on its way through the chain. It belongs to one goroutine.
+type call struct {
+	method string
+	url    string // canonical
+	header http.Header
+	body   []byte
+	key    string // request key
+
+	large  bool          // feed limits instead of page limits
+	robots bool          // a robots.txt, which no robots.txt forbids
+	fresh  time.Duration // a stored answer older than this is asked for again; 0: none is
+	again  bool          // the stored answer is damaged: ask even if there is one
+	prior  *Exchange     // the stored answer that the request may confirm
+
+	attempt  int           // set by the retrier
+	waited   time.Duration // set by the limiter
+	answered time.Time     // set by the recorder: when the host's answer began
+}
+
+// An answer is what a link of the chain returns: an exchange of any class. A request that no exchange
+// came of is an error instead.
+type answer struct {
+	ex      Exchange
+	decoded []byte    // body with content codings removed, nil unless it was just read
+	tries   int       // requests sent, 0 for a stored answer
+	final   bool      // another attempt would end the same
+	checked time.Time // when the host last confirmed the answer
+}
+
+// A sender is one link of the chain; see Client.
+type sender interface {
+	send(ctx context.Context, c *call) (answer, error)
+}
+
+// A cassette answers from the store. In live mode a miss is sent on, in replay it is an error, in
+// refresh every stored answer is confirmed with the host once.
+type cassette struct {
+	client  *Client
+	mode    Mode
+	archive *archive
+	next    sender
+
+	mu      sync.Mutex
+	flights map[string]*flight
+	asked   map[[16]byte]struct{} // keys that were confirmed, in refresh
+}
+
+// A flight is a request in progress; who wants the same waits for it.
+type flight struct {
+	done chan struct{}
+	ans  answer
+	err  error
+}
+
+func (s *cassette) send(ctx context.Context, c *call) (answer, error) {
+	key := c.key
+	if c.robots {
+		// Flights for pages wait for flights for robots.txt. If the two could be one, hosts whose
+		// robots.txt redirects to a page would make them wait for each other.
+		key += " robots"
+	}
+	for {
+		s.mu.Lock()
+		f, busy := s.flights[key]
+		if !busy {
+			f = &flight{done: make(chan struct{})}
+			s.flights[key] = f
+			s.mu.Unlock()
+			return s.fly(ctx, c, key, f)
+		}
+		s.mu.Unlock()
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			return answer{}, ctx.Err()
+		}
+		// A flight that was cancelled, or lost to a panic, says nothing about the address.
+		if f.err == nil && f.ans.ex.Class == "" || errors.Is(f.err, context.Canceled) || errors.Is(f.err, context.DeadlineExceeded) {
+			continue
+		}
+		if f.err == nil {
+			s.client.stats.hit()
+		}
+		return f.ans, f.err
+	}
+}
+
+// fly makes the request of a flight and lets the others have its outcome, whatever it is.
+func (s *cassette) fly(ctx context.Context, c *call, key string, f *flight) (answer, error) {
+	defer func() {
+		s.mu.Lock()
+		delete(s.flights, key)
+		s.mu.Unlock()
+		close(f.done)
+	}()
+	f.ans, f.err = s.answer(ctx, c)
+	return f.ans, f.err
+}
+
+func (s *cassette) answer(ctx context.Context, c *call) (answer, error) {
+	h, _, err := s.archive.head(c.key)
+	if err != nil {
+		return answer{}, err
+	}
+	stored, have := h.usable()
+	if s.mode == Replay {
+		return s.replay(ctx, c, h)
+	}
+	if have && !s.stale(c, h) {
+		s.client.stats.hit()
+		return answer{ex: stored, checked: h.Latest.At}, nil
+	}
+	if have && stored.Status == http.StatusOK && !c.again {
+		c.prior = &stored
+	}
+	ans, err := s.next.send(ctx, c)
+	if ctx.Err() != nil {
+		return ans, ctx.Err()
+	}
+	s.mark(c.key)
+	if err != nil {
+		// What is stored stays good when the host cannot be asked now.
+		var failed *Error
+		if have && !c.again && errors.As(err, &failed) {
+			s.client.stats.kept()
+			return answer{ex: stored, checked: stored.At}, nil
+		}
+		return ans, err
+	}
+	return s.settle(c, ans, have)
+}
+
+// settle replaces the exchange just recorded by the one that answers the request from now on: an
+// equal or confirmed answer is the older exchange, and a failure leaves the last good one.
+func (s *cassette) settle(c *call, ans answer, had bool) (answer, error) {
+	h, ok, err := s.archive.head(c.key)
+	if err != nil || !ok {
+		return ans, err
+	}
+	got := ans.ex
+	ans.ex, ans.checked = h.answer(), got.At
+	if ans.ex.Body != got.Body {
+		ans.decoded = nil
+	}
+	if had && !got.Class.answers() {
+		s.client.stats.kept()
+		ans.checked = ans.ex.At
+	}
+	return ans, nil
+}
+
+// stale reports whether a stored answer has to be asked for again.
+func (s *cassette) stale(c *call, h head) bool {
+	switch {
+	case c.again:
+		return true
+	case c.fresh > 0:
+		return !h.Latest.Class.answers() || s.client.now().Sub(h.Latest.At) >= c.fresh
+	case s.mode != Refresh:
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, asked := s.asked[markOf(c.key)]
+	return !asked
+}
+
+// mark remembers, in refresh, that a key was asked for in this run.
+func (s *cassette) mark(key string) {
+	if s.mode != Refresh {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked[markOf(key)] = struct{}{}
+}
+
+func markOf(key string) [16]byte {
+	sum := sha256.Sum256([]byte(key))
+	return [16]byte(sum[:16])
+}
+
+// replay answers from the store alone, with a failure if that is what was last seen.
+func (s *cassette) replay(ctx context.Context, c *call, h head) (answer, error) {
+	if h.Count > 0 && h.answer().Class != "" {
+		s.client.stats.hit()
+		return answer{ex: h.answer(), checked: h.Latest.At}, nil
+	}
+	if !c.robots {
+		if err := s.client.robots.stored(ctx, c.url); err != nil {
+			return answer{}, err
+		}
+	}
+	return answer{}, &Error{URL: c.url, Reason: ReasonNotStored, Detail: "nothing is stored for it, and replay asks nobody"}
+}

@@ -1,0 +1,728 @@
+// Package fetch is the one polite HTTP client. It obeys robots.txt, spaces the requests to a host,
+// dials nothing that it has not checked, and keeps every exchange and every body as they came, so
+// that a corpus can be rebuilt without the network. It reads pages too: content coding, character
+// set, the shared parse and the article text, and it takes in archives made by others.
+//
+// A request goes through a chain, outermost first:
+//
+//	cassette   answers from the store (live, replay, refresh); one request at a time per key
+//	robots     RFC 9309, and the Crawl-delay of the group that applies
+//	retry      another attempt after errors that pass; Retry-After holds or parks the host
+//	limiter    so many at once and so much time between them, per host group
+//	recorder   one attempt: body within limits, classified and on disk before anyone reads it
+//	credentials, guard, network
+//
+// so that every attempt is polite, guarded and recorded, and no secret is ever stored.
+//
+// It keeps, each bucket by the keys in brackets:
+//
+//	fetch.exchange  [domain, request key, number]  one request and what came of it; only ever added to
+//	fetch.head      [domain, request key]          newest exchange and newest answer; made again from exchanges
+//	body            [sha256, number]               4 MiB parts of a body, content coding kept
+//	fetch.address   [domain, address]              addresses that something is stored for
+//	fetch.alias     [final address, address]       addresses that were redirected there
+//	fetch.host      [host group]                   until when a host asked to be left alone
+//
+// It runs no JavaScript, keeps no cookies, and knows no site.
+package fetch
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"assay/corpus"
+	"assay/kv"
+)
+
+// Mode says where answers may come from.
+type Mode int
+
+// The values of Mode.
+const (
+	Live    Mode = iota // a stored answer is used, anything else is asked for
+	Replay              // only what is stored; nothing leaves the machine
+	Refresh             // every stored answer is confirmed with its host, once per Client
+)
+
+// String returns the name that the command line uses.
+func (m Mode) String() string {
+	switch m {
+	case Live:
+		return "live"
+	case Replay:
+		return "replay"
+	case Refresh:
+		return "refresh"
+	}
+	return "mode " + strconv.Itoa(int(m))
+}
+
+// Limits bound what one request may cost. A zero field means the value in brackets.
+type Limits struct {
+	PageBytes         int64         // as sent, content coding included (8 MiB)
+	DecompressedBytes int64         // after content decoding (32 MiB)
+	FeedBytes         int64         // both, for a Request that is Large (1 GiB)
+	Redirects         int           // hops of one Get (5)
+	Timeout           time.Duration // of one attempt, connection and body included; twenty times that for Large (60 s)
+}
+
+// Options say how a client behaves. The zero value of every field but Store and Contact is useful.
+type Options struct {
+	Store         *kv.Store
+	Mode          Mode
+	Version       string                   // of the program, for the User-Agent
+	Contact       string                   // address or page where somebody answers for the requests, for the User-Agent
+	Delay         time.Duration            // least gap between requests to one host; 0 means 1 s, below 0 none
+	HostDelay     map[string]time.Duration // by host or registrable domain, instead of Delay; 0 means none
+	PerHost       int                      // requests to one host at once; 0 means 1
+	Retries       int                      // attempts after the first; 0 means 3, below 0 none
+	RetryAfterCap time.Duration            // longest Retry-After that is waited for, 0 means 5 min; a longer one parks the host
+	CrawlDelayCap time.Duration            // longest Crawl-delay that is honoured; 0 means 1 min
+	AllowPrivate  []string                 // exact host:port that may be dialled wherever they are
+	Resolve       map[string]string        // host, or *.domain, => ip:port to dial instead
+	Limits        Limits
+	Credentials   []Credential
+	Unstored      []string // canonical addresses of token endpoints: HTTP reaches them, nothing of it is kept
+
+	ProxyFromEnvironment bool           // use HTTP_PROXY and HTTPS_PROXY; names are then resolved by the proxy
+	Roots                *x509.CertPool // certificate authorities; nil means the system's
+
+	Now    func() time.Time                           // nil means time.Now
+	Sleep  func(context.Context, time.Duration) error // waits, or returns the context's error
+	Jitter func() float64                             // in [0,1), for the time between attempts
+	// Answered is told, in the context of each Get or request, what a request key answered. A key that
+	// is followed through a redirect is told about once per hop.
+	Answered func(ctx context.Context, key string, sum [32]byte)
+}
+
+// withDefaults fills in what is zero.
+func (o Options) withDefaults() Options {
+	o.Version = cmp.Or(o.Version, "dev")
+	o.Delay = cmp.Or(o.Delay, time.Second)
+	o.PerHost = max(o.PerHost, 1)
+	o.Retries = cmp.Or(o.Retries, 3)
+	o.RetryAfterCap = cmp.Or(o.RetryAfterCap, 5*time.Minute)
+	o.CrawlDelayCap = cmp.Or(o.CrawlDelayCap, time.Minute)
+	delays := map[string]time.Duration{}
+	for host, d := range o.HostDelay {
+		delays[strings.ToLower(host)] = d
+	}
+	o.HostDelay = delays
+	o.Limits.PageBytes = cmp.Or(o.Limits.PageBytes, 8<<20)
+	o.Limits.DecompressedBytes = cmp.Or(o.Limits.DecompressedBytes, 32<<20)
+	o.Limits.FeedBytes = cmp.Or(o.Limits.FeedBytes, 1<<30)
+	o.Limits.Redirects = cmp.Or(o.Limits.Redirects, 5)
+	o.Limits.Timeout = cmp.Or(o.Limits.Timeout, time.Minute)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Jitter == nil {
+		o.Jitter = rand.Float64
+	}
+	if o.Answered == nil {
+		o.Answered = func(context.Context, string, [32]byte) {}
+	}
+	return o
+}
+
+// sleep waits by the clock of the machine.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// check reports options that cannot work.
+func (o Options) check() error {
+	if o.Store == nil {
+		return errors.New("make the fetch client: it has no store")
+	}
+	if o.Mode < Live || o.Mode > Refresh {
+		return fmt.Errorf("make the fetch client: there is no %v", o.Mode)
+	}
+	if o.Mode != Replay && o.Contact == "" && len(o.AllowPrivate) == 0 && len(o.Resolve) == 0 {
+		return errors.New("make the fetch client: a live build needs a contact (an address or a page where you can be reached) for its User-Agent")
+	}
+	if strings.ContainsAny(o.Contact+o.Version, "\r\n") {
+		return errors.New("make the fetch client: contact and version must be one line")
+	}
+	for _, hp := range o.AllowPrivate {
+		if _, port, err := net.SplitHostPort(hp); err != nil || port == "" {
+			return fmt.Errorf("make the fetch client: allow-list entry %q is not host:port", hp)
+		}
+	}
+	for host, to := range o.Resolve {
+		if _, err := netip.ParseAddrPort(to); err != nil {
+			return fmt.Errorf("make the fetch client: %s cannot be dialled at %q, which is not ip:port", host, to)
+		}
+	}
+	for _, c := range o.Credentials {
+		if err := c.check(); err != nil {
+			return fmt.Errorf("make the fetch client: %w", err)
+		}
+	}
+	return nil
+}
+
+// A Client gets pages. All methods may be called from many goroutines. Everything that shares a
+// client shares its limits.
+type Client struct {
+	archive   *archive
+	mode      Mode
+	limits    Limits
+	userAgent string
+	unstored  []string
+	now       func() time.Time
+	answered  func(ctx context.Context, key string, sum [32]byte)
+	stats     *counters
+
+	cassette  *cassette
+	robots    *robots
+	limiter   *limiter
+	guard     *guard
+	inner     http.RoundTripper // credentials, guard, network
+	transport *http.Transport
+}
+
+// New makes a client over an open store, which stays the caller's to close. In live and refresh mode
+// it fails without a contact; when there is none but AllowPrivate or Resolve name hosts, only those
+// are asked.
+func New(o Options) (*Client, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	c := &Client{
+		archive:   openArchive(o.Store),
+		mode:      o.Mode,
+		limits:    o.Limits,
+		userAgent: "assay/" + o.Version,
+		now:       o.Now,
+		answered:  o.Answered,
+		stats:     &counters{hosts: map[string]HostStats{}},
+	}
+	if o.Contact != "" {
+		c.userAgent += " (+" + o.Contact + ")"
+	}
+	for _, u := range o.Unstored {
+		c.unstored = append(c.unstored, corpus.CanonicalURL(u))
+	}
+	c.guard = newGuard(o)
+	c.transport = newTransport(c.guard, o)
+	c.guard.next = c.transport
+	c.inner = &credentials{list: o.Credentials, guard: c.guard, limit: o.Limits.DecompressedBytes, next: c.guard}
+	c.limiter = &limiter{
+		perHost: o.PerHost, delay: max(o.Delay, 0), hostDelay: o.HostDelay, archive: c.archive, now: o.Now, sleep: o.Sleep, stats: c.stats,
+		lanes: map[string]*lane{}, crawl: map[string]time.Duration{},
+		next: &recorder{client: c, archive: c.archive, next: c.inner},
+	}
+	retry := &retrier{retries: max(o.Retries, 0), cap: o.RetryAfterCap, jitter: o.Jitter, now: o.Now, sleep: o.Sleep, limiter: c.limiter, next: c.limiter}
+	c.robots = &robots{client: c, agent: "assay", delay: o.CrawlDelayCap, limiter: c.limiter, known: map[string]robotsEntry{}, next: retry}
+	c.cassette = &cassette{client: c, mode: o.Mode, archive: c.archive, next: c.robots, flights: map[string]*flight{}, asked: map[[16]byte]struct{}{}}
+	return c, nil
+}
+
+// Close ends idle connections. Requests in flight end by their contexts.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// A Request names a page.
+type Request struct {
+	URL    string
+	Accept string // media types; empty for what a browser asks for
+	Large  bool   // a feed or dump: Limits.FeedBytes instead of the limits for pages
+}
+
+// Get returns the page at an address, following redirects. An address that gives no page is an *Error.
+// Any other error (a cancelled context, a broken store) is not about the address.
+func (c *Client) Get(ctx context.Context, r Request) (*Page, error) {
+	address := corpus.CanonicalURL(r.URL)
+	var hops []string
+	for url := address; ; {
+		call, err := c.pageCall(url, r)
+		if err != nil {
+			return nil, from(address, err)
+		}
+		ans, err := c.ask(ctx, call)
+		if err != nil {
+			return nil, from(address, err)
+		}
+		hops = append(hops, url)
+		next := redirectOf(ans.ex)
+		if next == "" {
+			page, err := c.page(ctx, call, ans, hops)
+			return page, from(address, err)
+		}
+		if slices.Contains(hops, next) {
+			return nil, &Error{URL: address, Reason: ReasonRedirectLoop, Detail: url + " leads back to " + next, Status: ans.ex.Status, Tries: len(hops)}
+		}
+		if len(hops) > c.limits.Redirects {
+			return nil, &Error{URL: address, Reason: ReasonTooManyRedirects, Detail: fmt.Sprintf("more than %d", c.limits.Redirects), Status: ans.ex.Status, Tries: len(hops)}
+		}
+		url = next
+	}
+}
+
+// pageCall makes the call for one hop of a Get.
+func (c *Client) pageCall(url string, r Request) (*call, error) {
+	if err := checkAddress(url); err != nil {
+		return nil, err
+	}
+	if slices.Contains(c.unstored, url) {
+		return nil, &Error{URL: url, Reason: ReasonBadURL, Detail: "it is configured as never stored, so it is no page"}
+	}
+	call := c.newCall(http.MethodGet, url)
+	call.large = r.Large
+	if r.Accept != "" {
+		call.header.Set("Accept", r.Accept)
+		call.key = keyOf(call)
+	}
+	return call, nil
+}
+
+// newCall makes a call with the headers that Get sends.
+func (c *Client) newCall(method, url string) *call {
+	return &call{
+		method: method, url: url, key: requestKey(method, url, "", "", "", ""),
+		header: http.Header{"Accept": {defaultAccept}, "Accept-Language": {defaultAcceptLanguage}},
+	}
+}
+
+func keyOf(c *call) string {
+	body := ""
+	if len(c.body) > 0 {
+		body = bodySum(c.body)
+	}
+	return requestKey(c.method, c.url, c.header.Get("Accept"), c.header.Get("Accept-Language"), c.header.Get("Range"), body)
+}
+
+// ask sends a call through the chain and reports what its key answers from now on, whatever that is.
+func (c *Client) ask(ctx context.Context, call *call) (answer, error) {
+	ans, err := c.send(ctx, call)
+	var failed *Error
+	switch {
+	case err == nil:
+		c.answered(ctx, depPrefix+call.key, ans.ex.Sum())
+	case errors.As(err, &failed):
+		if err := c.reportKey(ctx, call.key); err != nil {
+			return ans, err
+		}
+	}
+	return ans, err
+}
+
+func (c *Client) send(ctx context.Context, call *call) (answer, error) {
+	if c.mode != Replay {
+		// Before robots.txt is asked for: there is nobody to ask at an address that is not dialled.
+		if err := c.guard.check(call.url); err != nil && !c.has(call.key) {
+			return answer{}, err
+		}
+	}
+	return c.cassette.send(ctx, call)
+}
+
+// has reports whether a request is answered by the store.
+func (c *Client) has(key string) bool {
+	_, ok, err := c.archive.usable(key)
+	return ok && err == nil
+}
+
+// reportKey tells Answered what the store answers to a request key.
+func (c *Client) reportKey(ctx context.Context, key string) error {
+	sum, _, err := c.Current(ctx, depPrefix+key)
+	if err != nil {
+		return err
+	}
+	c.answered(ctx, depPrefix+key, sum)
+	return nil
+}
+
+// page reads the final answer of a Get. A stored body that is damaged is asked for again.
+func (c *Client) page(ctx context.Context, call *call, ans answer, hops []string) (*Page, error) {
+	body, ans, err := c.content(ctx, call, ans)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.archive.alias(call.url, hops[:len(hops)-1]); err != nil {
+		return nil, err
+	}
+	return newPage(ans.ex, body, hops)
+}
+
+// content returns the decoded body of an ok answer, and the answer that it is of.
+func (c *Client) content(ctx context.Context, call *call, ans answer) ([]byte, answer, error) {
+	if failed := ans.ex.failure(); failed != nil {
+		failed.Tries = ans.tries
+		return nil, ans, failed
+	}
+	if ans.decoded != nil {
+		return ans.decoded, ans, nil
+	}
+	_, limit := c.limitsOf(call.large)
+	body, err := c.decode(ans.ex, limit)
+	var corrupt *kv.CorruptError
+	if c.mode == Replay || call.again || !errors.As(err, &corrupt) {
+		return body, ans, err
+	}
+	again := *call
+	again.again = true
+	if ans, err = c.ask(ctx, &again); err != nil {
+		return nil, ans, err
+	}
+	return c.content(ctx, &again, ans)
+}
+
+// decode reads a stored body and undoes its content codings. Of a body that is known to be cut, what
+// can be read is returned.
+func (c *Client) decode(ex Exchange, limit int64) ([]byte, error) {
+	if chunks(ex.Length) == 1 && ex.Length <= limit && uncoded(ex.Header, ex.URL) {
+		return c.archive.chunk(ex, 0)
+	}
+	r, err := c.archive.body(ex)
+	if err != nil {
+		return nil, err
+	}
+	body, err := decodeContent(ex.Header, ex.URL, r, limit)
+	var failed *Error
+	if ex.Truncated && len(body) > 0 && errors.As(err, &failed) && failed.Reason == ReasonTruncated {
+		return body, nil
+	}
+	return body, err
+}
+
+func (c *Client) limitsOf(large bool) (sent, decoded int64) {
+	if large {
+		return c.limits.FeedBytes, c.limits.FeedBytes
+	}
+	return c.limits.PageBytes, c.limits.DecompressedBytes
+}
+
+// maxAddress is the longest address that is requested, in bytes.
+const maxAddress = 16 << 10
+
+// checkAddress refuses what cannot be requested, or must not be stored, as it is written.
+func checkAddress(url string) error {
+	scheme, rest, ok := strings.Cut(url, ":")
+	switch {
+	case !ok || scheme == "" || strings.ContainsAny(scheme, "/?#"):
+		return &Error{URL: url, Reason: ReasonBadURL, Detail: "it has no scheme"}
+	case scheme != "http" && scheme != "https":
+		return &Error{URL: url, Reason: ReasonBadScheme, Detail: "only http and https are fetched, not " + scheme}
+	case len(url) > maxAddress:
+		return &Error{URL: url[:100] + "...", Reason: ReasonBadURL, Detail: fmt.Sprintf("it is longer than %d bytes", maxAddress)}
+	case corpus.Host(url) == "":
+		return &Error{URL: url, Reason: ReasonBadURL, Detail: "it is no address"}
+	}
+	authority, _, _ := strings.Cut(strings.TrimPrefix(rest, "//"), "/")
+	if before, _, found := strings.Cut(authority, "?"); found {
+		authority = before
+	}
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		return &Error{URL: scheme + "://" + authority[i+1:], Reason: ReasonBadURL, Detail: "it carries a user name or password, which would be stored"}
+	}
+	return nil
+}
+
+// from makes an error one about the address that was asked for. Flights share their errors, so it is
+// a copy.
+func from(address string, err error) error {
+	var e *Error
+	if !errors.As(err, &e) || e.URL == address || e.Reason == ReasonBadURL {
+		return err
+	}
+	mine := *e
+	mine.Detail = strings.TrimSuffix("at "+e.URL+": "+e.Detail, ": ")
+	mine.URL = address
+	return &mine
+}
+
+// HTTP returns an http.Client for crawlers. It has no timeout and no cookies; its transport is the
+// whole chain. Bodies come decoded, text as UTF-8 and saying so, without content coding. Answers that
+// are ok, a redirect, or gone with a status that says so are responses; any other is an *Error inside
+// the *url.Error of net/http. Headers of a request other than Accept, Accept-Language, Range and
+// Content-Type are dropped, and an Accept of */* is the one that Get sends, so that both share answers.
+func (c *Client) HTTP() *http.Client {
+	return &http.Client{Transport: crawl{c}, CheckRedirect: c.checkRedirect}
+}
+
+func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
+	first, next := via[0].URL.String(), corpus.CanonicalURL(req.URL.String())
+	for _, v := range via {
+		if v.Method == req.Method && corpus.CanonicalURL(v.URL.String()) == next {
+			return &Error{URL: first, Reason: ReasonRedirectLoop, Detail: "it leads back to " + next, Tries: len(via)}
+		}
+	}
+	if len(via) > c.limits.Redirects {
+		return &Error{URL: first, Reason: ReasonTooManyRedirects, Detail: fmt.Sprintf("more than %d", c.limits.Redirects), Tries: len(via)}
+	}
+	return nil
+}
+
+// crawl is the transport of Client.HTTP.
+type crawl struct{ c *Client }
+
+// maxRequestBody bounds the body of a request that a crawler sends.
+const maxRequestBody = 1 << 20
+
+func (t crawl) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	call, err := t.call(req)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(t.c.unstored, call.url) {
+		if v := req.Header.Get("Authorization"); v != "" {
+			call.header.Set("Authorization", v)
+		}
+		return t.pass(ctx, call)
+	}
+	ans, err := t.c.ask(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	gone := ans.ex.Class == ClassGone && ans.ex.Status >= 400 // a crawler would take any other for a page
+	if failed := ans.ex.failure(); failed != nil && !gone {
+		failed.Tries = ans.tries
+		return nil, failed
+	}
+	body := ans.decoded
+	if body == nil {
+		readable := ans
+		readable.ex.Class = ClassOK // the body of a page that is gone is given out too
+		if body, ans, err = t.c.content(ctx, call, readable); err != nil {
+			return nil, err
+		}
+	}
+	return t.response(req, ans.ex, body)
+}
+
+// call reads a request of a crawler.
+func (t crawl) call(req *http.Request) (*call, error) {
+	url := corpus.CanonicalURL(req.URL.String())
+	if err := checkAddress(url); err != nil {
+		return nil, err
+	}
+	call := t.c.newCall(cmp.Or(req.Method, http.MethodGet), url)
+	for _, name := range []string{"Accept", "Accept-Language", "Range", "Content-Type"} {
+		if v := req.Header.Get(name); v != "" && v != "*/*" {
+			call.header.Set(name, v)
+		}
+	}
+	if req.Body != nil {
+		body, err := io.ReadAll(io.LimitReader(req.Body, maxRequestBody+1))
+		if err := errors.Join(err, req.Body.Close()); err != nil {
+			return nil, fmt.Errorf("read the request to %s: %w", url, err)
+		}
+		if len(body) > maxRequestBody {
+			return nil, &Error{URL: url, Reason: ReasonTooLarge, Detail: "the request is"}
+		}
+		call.body = body
+	}
+	call.key = keyOf(call)
+	return call, nil
+}
+
+// declaredEncoding finds the encoding that an XML declaration names.
+var declaredEncoding = regexp.MustCompile(`^(<\?xml[^>]{0,200}?encoding\s*=\s*["'])[A-Za-z0-9._:-]+`)
+
+// response makes the response that a crawler sees.
+func (t crawl) response(req *http.Request, ex Exchange, body []byte) (*http.Response, error) {
+	header := ex.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	if sniffed := mediaType(http.DetectContentType(body)); len(body) > 0 && strings.HasPrefix(sniffed, "text/") {
+		if header.Get("Content-Type") == "" || gzipFile(header, "") {
+			header.Set("Content-Type", sniffed) // of what was inside
+		}
+		ex.Header = header
+		page, err := newPage(ex, body, []string{ex.URL})
+		if err != nil {
+			return nil, err
+		}
+		body = declaredEncoding.ReplaceAll([]byte(page.Text()), []byte("${1}utf-8"))
+		header.Set("Content-Type", mediaType(header.Get("Content-Type"))+"; charset=utf-8")
+	}
+	header.Del("Content-Encoding")
+	header.Del("Content-Length")
+	status := ex.Status
+	if status == http.StatusNotModified {
+		status = http.StatusOK
+	}
+	return &http.Response{
+		Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), StatusCode: status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Uncompressed: true, Request: req,
+	}, nil
+}
+
+// pass sends a request to a token endpoint: guarded and at the host's pace, with nothing kept.
+func (t crawl) pass(ctx context.Context, call *call) (*http.Response, error) {
+	if t.c.mode == Replay {
+		return nil, &Error{URL: call.url, Reason: ReasonNotStored, Detail: "replay asks nobody"}
+	}
+	direct := &passing{client: t.c}
+	ans, err := t.c.limiter.sendTo(ctx, call, direct)
+	if err != nil {
+		return nil, err
+	}
+	return t.response(direct.request, ans.ex, ans.decoded)
+}
+
+// passing is a recorder that records nothing.
+type passing struct {
+	client  *Client
+	request *http.Request
+}
+
+func (p *passing) send(ctx context.Context, c *call) (answer, error) {
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, noteKey{}, &attemptNote{}), p.client.limits.Timeout)
+	defer cancel()
+	req, err := (&recorder{client: p.client}).request(ctx, c)
+	if err != nil {
+		return answer{}, err
+	}
+	p.request = req
+	p.client.stats.request(hostOf(c.url))
+	resp, err := p.client.guard.RoundTrip(req)
+	c.answered = p.client.now()
+	if err != nil {
+		return answer{}, &Error{URL: c.url, Reason: ReasonNetwork, Tries: 1, Err: err}
+	}
+	defer resp.Body.Close()
+	body, err := decodeContent(resp.Header, c.url, resp.Body, p.client.limits.PageBytes)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{ex: Exchange{Method: c.method, URL: c.url, Status: resp.StatusCode, Header: resp.Header, At: c.answered}, decoded: body}, nil
+}
+
+// Current returns what a dependency key answers now, by the store alone. A key that nothing is stored
+// for has an answer too, which the next import or request changes. It is false for a key that is not
+// one of fetch.
+func (c *Client) Current(_ context.Context, key string) ([32]byte, bool, error) {
+	key, ok := strings.CutPrefix(key, depPrefix)
+	if !ok {
+		return [32]byte{}, false, nil
+	}
+	h, ok, err := c.archive.head(key)
+	if err != nil {
+		return [32]byte{}, false, err
+	}
+	if !ok || h.answer().Class == "" {
+		return absentSum, true, nil
+	}
+	return h.answer().Sum(), true, nil
+}
+
+// Stored yields the canonical addresses of a host and its subdomains for which an ok, gone or blocked
+// exchange is stored, sorted.
+func (c *Client) Stored(ctx context.Context, host string) iter.Seq2[string, error] {
+	return c.archive.stored(ctx, host)
+}
+
+// Exchanges returns every exchange with an address, in order of retrieval.
+func (c *Client) Exchanges(url string) ([]Exchange, error) {
+	return c.archive.all(corpus.CanonicalURL(url))
+}
+
+// Addresses returns an address and every address known to lead to it by redirects, sorted. It grows
+// as the corpus does, so nothing that is released may depend on it.
+func (c *Client) Addresses(url string) ([]string, error) {
+	return c.archive.addressesOf(corpus.CanonicalURL(url))
+}
+
+// Stats count what a client did. Waited is the time that requests spent waiting for their hosts.
+type Stats struct {
+	Requests int   // sent over the network, robots.txt and repeated attempts included
+	Hits     int   // answered from the store
+	Kept     int   // stored answers that stayed because their host could not confirm them
+	Bytes    int64 // of bodies read from the network, content coding kept
+	Waited   time.Duration
+	ByHost   map[string]HostStats
+}
+
+// HostStats are the Stats of one host.
+type HostStats struct {
+	Requests int
+	Bytes    int64
+	Waited   time.Duration
+}
+
+// Stats returns what the client did so far.
+func (c *Client) Stats() Stats { return c.stats.snapshot() }
+
+// counters hold the Stats of a client.
+type counters struct {
+	mu    sync.Mutex
+	total Stats
+	hosts map[string]HostStats
+}
+
+func (s *counters) add(host string, f func(total *Stats, host *HostStats)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.hosts[host]
+	f(&s.total, &h)
+	s.hosts[host] = h
+}
+
+func (s *counters) request(host string) {
+	s.add(host, func(t *Stats, h *HostStats) { t.Requests++; h.Requests++ })
+}
+
+func (s *counters) read(host string, n int64) {
+	s.add(host, func(t *Stats, h *HostStats) { t.Bytes += n; h.Bytes += n })
+}
+
+func (s *counters) waited(host string, d time.Duration) {
+	if d > 0 {
+		s.add(host, func(t *Stats, h *HostStats) { t.Waited += d; h.Waited += d })
+	}
+}
+
+func (s *counters) hit() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total.Hits++
+}
+
+func (s *counters) kept() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total.Kept++
+}
+
+func (s *counters) snapshot() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.total
+	out.ByHost = make(map[string]HostStats, len(s.hosts))
+	for host, h := range s.hosts {
+		out.ByHost[host] = h
+	}
+	return out
+}

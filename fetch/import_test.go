@@ -1,0 +1,214 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// folder writes files with one time.
+func folder(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "site")
+	when := time.Date(2026, 2, 3, 10, 0, 0, 0, time.UTC)
+	for name, text := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestImportDir(t *testing.T) {
+	page := func(text string) string { return "<title>Page</title><p>" + text }
+	table := folder(t, map[string]string{"map.tsv": "path\turl\nin.html\thttps://elsewhere.example/in\n"})
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		o     DirOptions
+		want  ImportReport
+		pages map[string]string
+	}{
+		{
+			"base", map[string]string{"index.html": page("home"), "a/index.htm": page("a"), "a/b.html": page("b"), "c d.html": page("c"), "q.php?id=1": page("q"), "index.html?p=2": page("p"), "x#y.html": page("x"), "z.html.gz": string(encode(t, "gzip", []byte(page("z"))))},
+			DirOptions{Base: "https://base.example/root/"}, ImportReport{Records: 8, Responses: 8, Stored: 8},
+			map[string]string{"https://base.example/root/": "home", "https://base.example/root/a/": "a", "https://base.example/root/a/b.html": "b", "https://base.example/root/c%20d.html": "c",
+				"https://base.example/root/q.php?id=1": "q", "https://base.example/root/?p=2": "p", "https://base.example/root/x%23y.html": "x", "https://base.example/root/z.html": "z"},
+		},
+		{
+			"folders named by host", map[string]string{"www.example.com/index.html": page("home"), "www.example.com/a/b/index.html": page("b"), "other.example:8080/x.html": page("x"), "readme.html": page("r"), "notes/y.html": page("y")},
+			DirOptions{}, ImportReport{Records: 5, Responses: 5, Stored: 3, Skipped: map[string]int{"unmapped": 2}, Notes: []string{"unmapped: notes/y.html: no address", "unmapped: readme.html: no address"}},
+			map[string]string{"https://www.example.com/": "home", "https://www.example.com/a/b/": "b", "https://other.example:8080/x.html": "x"},
+		},
+		{
+			"table in the folder", map[string]string{
+				"urls.tsv": "\ufeffpath\turl\tstatus\ttype\tretrieved\r\n# a comment\r\n\r\np/1.html\thttps://t.example/one\r\n./2.dat\thttps://t.example/two\t200\ttext/html; charset=utf-8\t2026-01-02\n3.html\thttps://t.example/three\t404\n4.html\thttps://t.example/four\t\t\t2026-01-02T03:04:05+01:00\nnone.html\thttps://t.example/none\n5.gz\thttps://t.example/five\n",
+				"p/1.html": page("one"), "2.dat": page("two"), "3.html": page("three"), "4.html": page("four"), "5.gz": string(encode(t, "gzip", []byte(page("five")))), "6.html": page("six"), "www.host.example/7.html": page("seven"),
+			},
+			DirOptions{}, ImportReport{Records: 7, Responses: 8, Stored: 5, Skipped: map[string]int{"unmapped": 2, "missing": 1}, Notes: []string{
+				"unmapped: 6.html: no address", "unmapped: www.host.example/7.html: no address", "missing: none.html: in urls.tsv but not in the folder"}},
+			map[string]string{"https://t.example/one": "one", "https://t.example/two": "two", "https://t.example/three": "error gone", "https://t.example/four": "four", "https://t.example/five": "five"},
+		},
+		{
+			"table and base", map[string]string{"in.html": page("in"), "out.html": page("out")},
+			DirOptions{Base: "https://base.example", Table: filepath.Join(table, "map.tsv")}, ImportReport{Records: 2, Responses: 2, Stored: 2},
+			map[string]string{"https://elsewhere.example/in": "in", "https://base.example/out.html": "out"},
+		},
+		{"walls and empty files", map[string]string{"wall.html": "<title>Just a moment...</title>", "empty.html": ""}, DirOptions{Base: "https://base.example"}, ImportReport{Records: 2, Responses: 2, Stored: 2},
+			map[string]string{"https://base.example/wall.html": "error blocked", "https://base.example/empty.html": "error blocked"}},
+		{"nothing", map[string]string{"urls.tsv": ""}, DirOptions{}, ImportReport{}, nil},
+	} {
+		dir, s := folder(t, c.files), memory(t)
+		got, err := ImportDir(t.Context(), s, dir, c.o)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(ImportReport{}, "Classes")); diff != "" {
+			t.Errorf("%s: report (-want +got):\n%s", c.name, diff)
+		}
+		pages := map[string]string{}
+		for url := range c.pages {
+			pages[url] = stored(t, s, url)[0]
+		}
+		if diff := cmp.Diff(c.pages, pages, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: pages (-want +got):\n%s", c.name, diff)
+		}
+		again, err := ImportDir(t.Context(), s, dir, c.o)
+		if err != nil || again.Stored != 0 || again.Present != got.Stored {
+			t.Errorf("%s, imported again: %+v, %v; want nothing new", c.name, again, err)
+		}
+	}
+}
+
+// Type, status and time come from the table, or else from the file.
+func TestImportDirExchange(t *testing.T) {
+	s := memory(t)
+	dir := folder(t, map[string]string{"urls.tsv": "a.bin\thttps://t.example/a\t203\ttext/html; charset=koi8-r\t2026-01-02\n", "a.bin": "<p>\xf0\xd2\xcf\xd7\xc5\xd2\xcb\xc1"})
+	if _, err := ImportDir(t.Context(), s, dir, DirOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 9, 9, 0, 0, 0, 0, time.UTC)
+	undated := folder(t, map[string]string{"f.xml": "<rss/>", "g": "<!doctype html><p>x", "h.pdf": "%PDF-1.4"})
+	for _, name := range []string{"f.xml", "g"} {
+		if err := os.Chtimes(filepath.Join(undated, name), time.Unix(0, 0), time.Unix(0, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := ImportDir(t.Context(), s, undated, DirOptions{Base: "https://u.example", Now: func() time.Time { return now }}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(Options{Store: s, Mode: Replay, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for url, want := range map[string]struct {
+		status  int
+		kind    string
+		at      time.Time
+		charset string
+	}{
+		"https://t.example/a":     {203, "text/html; charset=koi8-r", time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), "koi8-r"},
+		"https://u.example/f.xml": {200, "application/xml", now, "utf-8"},
+		"https://u.example/g":     {200, "text/html", now, "utf-8"},
+		"https://u.example/h.pdf": {200, "application/pdf", time.Date(2026, 2, 3, 10, 0, 0, 0, time.UTC), ""},
+	} {
+		p, err := c.Get(t.Context(), Request{URL: url})
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+			continue
+		}
+		if p.Status != want.status || p.Header.Get("Content-Type") != want.kind || !p.Retrieved.Equal(want.at) || p.Charset != want.charset || p.Source != "dir:site" {
+			t.Errorf("%s: status %d, type %q, retrieved %s, charset %q, source %q; want %+v", url, p.Status, p.Header.Get("Content-Type"), p.Retrieved, p.Charset, p.Source, want)
+		}
+	}
+}
+
+func TestImportDirErrors(t *testing.T) {
+	for name, line := range map[string]string{
+		"no address":   "a.html\thttps://t.example/a\nb.html\tb\n",
+		"no status":    "a.html\thttps://t.example/a\tfine\n",
+		"odd status":   "a.html\thttps://t.example/a\t42\n",
+		"no time":      "a.html\thttps://t.example/a\t200\t\tyesterday\n",
+		"one column":   "x\ty\na.html\n",
+		"no host name": "x\ty\na.html\thttps://\n",
+	} {
+		dir := folder(t, map[string]string{"urls.tsv": line, "a.html": "<p>a"})
+		if got, err := ImportDir(t.Context(), memory(t), dir, DirOptions{}); err == nil || !strings.Contains(err.Error(), "urls.tsv line ") {
+			t.Errorf("table with %s: %+v, %v; want the line", name, got, err)
+		}
+	}
+	dir := folder(t, map[string]string{"a.html": "<p>a"})
+	for name, o := range map[string]DirOptions{"table": {Table: filepath.Join(dir, "none.tsv")}, "base": {Base: "not an address"}} {
+		if _, err := ImportDir(t.Context(), memory(t), dir, o); err == nil {
+			t.Errorf("%s that is none: no error", name)
+		}
+	}
+	if _, err := ImportDir(t.Context(), memory(t), filepath.Join(dir, "none"), DirOptions{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("folder that is not there: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := ImportDir(ctx, memory(t), dir, DirOptions{Base: "https://a.example"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	// A link is not followed: it could lead anywhere.
+	if err := os.Symlink(filepath.Join(dir, "a.html"), filepath.Join(dir, "link.html")); err != nil {
+		t.Skip("skipped: no symbolic links here")
+	}
+	got, err := ImportDir(t.Context(), memory(t), dir, DirOptions{Base: "https://a.example"})
+	if diff := cmp.Diff([]string{"unreadable: link.html: not a regular file"}, got.Notes); diff != "" || err != nil || got.Stored != 1 {
+		t.Errorf("folder with a link: %+v, %v", got, err)
+	}
+}
+
+// A file that may not be read is named and left out.
+func TestImportDirUnreadable(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("skipped: root reads everything")
+	}
+	dir := folder(t, map[string]string{"a.html": "<p>a", "sub/b.html": "<p>b", "c.html": "<p>c"})
+	for _, name := range []string{"a.html", "sub"} {
+		if err := os.Chmod(filepath.Join(dir, name), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "sub"), 0o755) })
+	got, err := ImportDir(t.Context(), memory(t), dir, DirOptions{Base: "https://a.example"})
+	if err != nil || got.Stored != 1 || got.Skipped["unreadable"] != 2 || len(got.Notes) != 2 {
+		t.Errorf("ImportDir = %+v, %v; want one page and two unreadable names", got, err)
+	}
+}
+
+func TestImportFile(t *testing.T) {
+	dir, s := folder(t, map[string]string{"a.html": "<title>Page</title><p>a"}), memory(t)
+	for i := range 2 {
+		got, err := ImportFile(t.Context(), s, "https://a.example/", filepath.Join(dir, "a.html"), time.Time{})
+		if err != nil || got.Stored != 1-i || got.Present != i {
+			t.Errorf("ImportFile = %+v, %v", got, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"a"}, stored(t, s, "https://a.example/")); diff != "" {
+		t.Errorf("page (-want +got):\n%s", diff)
+	}
+	for name, args := range map[string][2]string{"no file": {"https://a.example/", filepath.Join(dir, "none.html")}, "a folder": {"https://a.example/", dir}, "no address": {"a.example", filepath.Join(dir, "a.html")}} {
+		if _, err := ImportFile(t.Context(), s, args[0], args[1], time.Time{}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

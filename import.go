@@ -1,0 +1,412 @@
+package assay
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"assay/corpus"
+	"assay/fetch"
+	"assay/kv"
+	"assay/planner"
+	"assay/scrapers"
+)
+
+// ImportReport says what an import read and stored. Nothing is skipped without a line in Problems.
+type ImportReport struct {
+	Kind     string         `json:"kind"`
+	Path     string         `json:"path"`
+	Counts   map[string]int `json:"counts"`
+	Problems []string       `json:"problems"` // the first maxProblems; Counts tells how many there are
+	Table    any            `json:"table,omitempty"`
+}
+
+const maxProblems = 100
+
+func newImportReport(kind, path string) *ImportReport {
+	return &ImportReport{Kind: kind, Path: path, Counts: map[string]int{}, Problems: []string{}}
+}
+
+func (r *ImportReport) problem(format string, args ...any) {
+	r.Counts["problems"]++
+	if len(r.Problems) < maxProblems {
+		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
+	}
+}
+
+// tolerate enters a record that cannot be read as a problem; any other error is returned.
+func (r *ImportReport) tolerate(err error) error {
+	var record *planner.RecordError
+	if errors.As(err, &record) {
+		r.problem("%v", err)
+		return nil
+	}
+	return err
+}
+
+// ImportKind is a kind of thing that Import reads.
+type ImportKind struct {
+	Name string
+	Doc  string
+	read func(ctx context.Context, w *Workspace, path string, o ImportOptions) (*ImportReport, error)
+}
+
+// ImportOptions says how to read what does not say it itself.
+type ImportOptions struct {
+	Base string // dir: address of the folder's root
+	As   string // claims-table: name of the format
+}
+
+// ImportKinds lists what can be imported.
+var ImportKinds = []ImportKind{
+	{"claims-table", "a published table of claims, e.g. RAGuard's claims.csv", importClaims},
+	{"dir", "a folder of saved pages (--base URL, host folders, or a urls.tsv)", importDir},
+	{"pairs", "claims with their documents: RAGuard's documents.csv, JSON lines, or a nested JSON list", importPairs},
+	{"reddit", "a dump of Reddit posts or comments: NDJSON, .zst, .gz, listing JSON or a JSON array", importReddit},
+	{"warc", "web archives, .warc or .warc.gz", importWARC},
+}
+
+// Import reads one file or folder into the store. Importing the same thing twice changes nothing.
+func (w *Workspace) Import(ctx context.Context, kind, path string, o ImportOptions) (*ImportReport, error) {
+	for _, k := range ImportKinds {
+		if k.Name == kind {
+			r, err := k.read(ctx, w, path, o)
+			if err != nil {
+				return r, fmt.Errorf("import %s %s: %w", kind, path, err)
+			}
+			return r, w.index.CatchUp(ctx, w.arrivals(w.index.Position()))
+		}
+	}
+	return nil, fmt.Errorf("import: kind %q is unknown; known are %s", kind, strings.Join(names(ImportKinds, func(k ImportKind) string { return k.Name }), ", "))
+}
+
+func importWARC(ctx context.Context, w *Workspace, path string, _ ImportOptions) (*ImportReport, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	got, err := fetch.ImportWARC(ctx, w.store, filepath.Base(path), bufio.NewReaderSize(f, 1<<20))
+	return exchangeReport("warc", path, got), err
+}
+
+func importDir(ctx context.Context, w *Workspace, path string, o ImportOptions) (*ImportReport, error) {
+	got, err := fetch.ImportDir(ctx, w.store, path, fetch.DirOptions{Base: o.Base})
+	return exchangeReport("dir", path, got), err
+}
+
+func exchangeReport(kind, path string, got fetch.ImportReport) *ImportReport {
+	r := newImportReport(kind, path)
+	r.Counts["records"], r.Counts["responses"], r.Counts["stored"], r.Counts["truncated"] = got.Records, got.Responses, got.Stored, got.Truncated
+	for reason, n := range got.Skipped {
+		r.Counts["skipped: "+reason] = n
+	}
+	for _, note := range got.Notes {
+		r.problem("%s", note)
+	}
+	return r
+}
+
+func importReddit(ctx context.Context, w *Workspace, path string, _ ImportOptions) (*ImportReport, error) {
+	r := newImportReport("reddit", path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p, err := w.newPool(r)
+	if err != nil {
+		return r, err
+	}
+	for entry, err := range planner.ReadDump(filepath.Base(path), f) {
+		if err := r.tolerate(err); err != nil {
+			return r, err
+		} else if entry.Document.ID == "" && entry.Skipped == "" {
+			continue
+		}
+		if entry.Skipped != "" {
+			r.Counts["skipped: "+entry.Skipped]++
+			continue
+		}
+		if err := p.add(ctx, entry.Document); err != nil {
+			return r, err
+		}
+	}
+	return r, p.flush()
+}
+
+func importClaims(ctx context.Context, w *Workspace, path string, o ImportOptions) (*ImportReport, error) {
+	r := newImportReport("claims-table", path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var table scrapers.Table
+	var in io.Reader = bufio.NewReaderSize(f, 1<<16)
+	if o.As != "" {
+		table, err = scrapers.TableNamed(o.As)
+	} else {
+		table, in, err = scrapers.DetectReader(f)
+	}
+	if err != nil {
+		return r, err
+	}
+	r.Counts["table "+table.Name] = 1
+	var rows []scrapers.Row
+	for row, err := range table.Read(in) {
+		if err != nil {
+			r.problem("%v", err)
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return r, err
+		}
+		rows = append(rows, row)
+		if err := w.putRow(table.Name, row, r); err != nil {
+			return r, err
+		}
+	}
+	if table.Name == "raguard" {
+		sum, err := scrapers.Summary(func(yield func(scrapers.Row, error) bool) {
+			for _, row := range rows {
+				if !yield(row, nil) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			return r, err
+		}
+		r.Table = sum
+	}
+	return r, nil
+}
+
+// putRow stores a row and its links. A link whose document is known under a better id keeps it.
+func (w *Workspace) putRow(table string, row scrapers.Row, r *ImportReport) error {
+	key := kv.Key(table, row.Key)
+	links := row.Links
+	row.Links = nil
+	op, err := w.tables.Rows.PutOp(key, row)
+	if err != nil {
+		return err
+	}
+	ops := []kv.Op{op}
+	for _, l := range links {
+		l.Row = table + "/" + row.Key
+		key := linkKey(l)
+		if has, err := w.tables.Links.Has(key); err != nil {
+			return err
+		} else if has {
+			continue
+		}
+		op, err := w.tables.Links.PutOp(key, l)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, op)
+	}
+	r.Counts["rows"]++
+	r.Counts["links"] += len(links)
+	return w.store.Write(ops...)
+}
+
+// linkKey orders the links of a row; a numbered document of a table is one link whatever its id.
+func linkKey(l corpus.Link) string {
+	if l.Number > 0 {
+		return kv.Key(l.Row, fmt.Sprintf("%012d", l.Number))
+	}
+	return kv.Key(l.Row, l.DocumentID)
+}
+
+func sortLinks(links []corpus.Link) {
+	sort.Slice(links, func(i, j int) bool {
+		if links[i].Rank != links[j].Rank {
+			return links[i].Rank < links[j].Rank
+		}
+		return links[i].DocumentID < links[j].DocumentID
+	})
+}
+
+func importPairs(ctx context.Context, w *Workspace, path string, _ ImportOptions) (*ImportReport, error) {
+	r := newImportReport("pairs", path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p, err := w.newPool(r)
+	if err != nil {
+		return r, err
+	}
+	claims := map[string]bool{}
+	for pair, err := range planner.ReadPairs(filepath.Base(path), bufio.NewReaderSize(f, 1<<20)) {
+		if err := r.tolerate(err); err != nil {
+			return r, err
+		} else if pair.Document.ID == "" {
+			continue
+		}
+		for _, note := range pair.Notes {
+			r.Counts["note: "+note]++
+		}
+		if err := p.add(ctx, pair.Document); err != nil {
+			return r, err
+		}
+		link := pair.Link()
+		if err := w.tables.Links.Put(linkKey(link), link); err != nil {
+			return r, err
+		}
+		r.Counts["pairs"]++
+		r.Counts["label "+string(pair.Label)]++
+		if pair.ClaimText == "" || claims[pair.RowKey()] {
+			continue
+		}
+		claims[pair.RowKey()] = true
+		table, key, _ := strings.Cut(pair.RowKey(), "/")
+		if has, err := w.tables.Rows.Has(kv.Key(table, key)); err != nil {
+			return r, err
+		} else if has {
+			continue // the claims table itself came first
+		}
+		row, err := rowOf(pair)
+		if err != nil {
+			r.problem("%v", err)
+			continue
+		}
+		if err := w.tables.Rows.Put(kv.Key(table, key), row); err != nil {
+			return r, err
+		}
+		r.Counts["claims"]++
+	}
+	return r, p.flush()
+}
+
+// rowOf is the row of the claim that a pair brings along.
+func rowOf(p planner.Pair) (scrapers.Row, error) {
+	if p.Table == "raguard" {
+		return scrapers.RAGuardRow(p.ClaimNumber, p.ClaimText, p.Verdict)
+	}
+	return scrapers.PairsRow(p.ClaimText, p.Verdict), nil
+}
+
+// pool adds documents to the pool in groups.
+type pool struct {
+	w       *Workspace
+	r       *ImportReport
+	next    uint64
+	pending map[string]Pooled
+}
+
+func (w *Workspace) newPool(r *ImportReport) (*pool, error) {
+	last := ""
+	for key, err := range w.tables.Arrivals.Keys("", "") {
+		if err != nil {
+			return nil, err
+		}
+		last = key
+	}
+	p := &pool{w: w, r: r, pending: map[string]Pooled{}}
+	if last != "" {
+		p.next = seqOf(last)
+	}
+	return p, nil
+}
+
+// add puts a document into the pool, or keeps the better of two texts of one address.
+func (p *pool) add(ctx context.Context, d corpus.Document) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	d = d.Seal()
+	p.r.Counts["documents"]++
+	p.r.Counts["body "+string(d.BodyStatus)]++
+	have, ok := p.pending[d.ID]
+	if !ok {
+		var err error
+		if have, ok, err = p.w.tables.Pool.Get(d.ID); err != nil {
+			return fmt.Errorf("read document %s: %w", d.ID, err)
+		}
+	}
+	if ok {
+		kept, other := preferred(have.Document, d)
+		if kept.SHA256 != other.SHA256 {
+			p.r.Counts["documents with two texts"]++
+		}
+		if sameDocument(*kept, have.Document) {
+			p.r.Counts["documents known"]++
+			return nil
+		}
+		d = *kept
+	}
+	p.next++
+	p.pending[d.ID] = Pooled{Seq: p.next, Document: d}
+	if len(p.pending) >= 256 {
+		return p.flush()
+	}
+	return nil
+}
+
+func sameDocument(a, b corpus.Document) bool {
+	a.Flags, b.Flags = nil, nil
+	return fmt.Sprint(a) == fmt.Sprint(b)
+}
+
+// preferred chooses between two texts of one address, whatever their order: what was deleted stays
+// deleted, then a longer text, then the smaller hash.
+func preferred(a, b corpus.Document) (kept, other *corpus.Document) {
+	rank := func(d corpus.Document) int {
+		if d.BodyStatus == corpus.BodyDeleted || d.BodyStatus == corpus.BodyRemoved {
+			return 1
+		}
+		return 0
+	}
+	better := func(a, b corpus.Document) bool {
+		if rank(a) != rank(b) {
+			return rank(a) > rank(b)
+		}
+		if len(a.Content()) != len(b.Content()) {
+			return len(a.Content()) > len(b.Content())
+		}
+		if a.SHA256 != b.SHA256 {
+			return a.SHA256 < b.SHA256
+		}
+		return a.RetrievedAt+a.PublishedAt+a.URL >= b.RetrievedAt+b.PublishedAt+b.URL
+	}
+	if better(a, b) {
+		return &a, &b
+	}
+	return &b, &a
+}
+
+func (p *pool) flush() error {
+	ids := sortedKeys(p.pending)
+	sort.Slice(ids, func(i, j int) bool { return p.pending[ids[i]].Seq < p.pending[ids[j]].Seq })
+	var ops []kv.Op
+	for _, id := range ids {
+		doc, err := p.w.tables.Pool.PutOp(id, p.pending[id])
+		if err != nil {
+			return err
+		}
+		arrival, err := p.w.tables.Arrivals.PutOp(seqKey(p.pending[id].Seq), id)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, doc, arrival)
+	}
+	if len(ops) == 0 {
+		return nil
+	}
+	if err := p.w.store.Write(ops...); err != nil {
+		return fmt.Errorf("store documents: %w", err)
+	}
+	p.r.Counts["documents stored"] += len(ids)
+	p.pending = map[string]Pooled{}
+	return nil
+}

@@ -1,0 +1,121 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// limiter keeps an endpoint's calls in flight, requests a minute and tokens a minute within bounds.
+type limiter struct {
+	gate *gate
+	next caller
+}
+
+func (l *limiter) call(ctx context.Context, c *call) (*result, error) {
+	ticket, err := l.gate.enter(ctx, c.reserve().Tokens())
+	if err != nil {
+		return nil, fmt.Errorf("wait for endpoint %s: %w", c.route.name, err)
+	}
+	c.release = sync.OnceFunc(l.gate.leave)
+	defer c.release()
+	res, err := l.next.call(ctx, c)
+	if res != nil {
+		l.gate.settle(ticket, res.record.Usage.Tokens())
+	}
+	var e *Error
+	if errors.As(err, &e) && e.Reason == ReasonRateLimit {
+		l.gate.pause(e.Wait)
+	}
+	return res, err
+}
+
+// gate is the governor of one endpoint. It looks back over the last minute, so no minute, wherever
+// it starts, sees more than the limit.
+type gate struct {
+	slots    chan struct{}
+	rpm, tpm int
+	now      func() time.Time
+	sleep    func(context.Context, time.Duration) error
+
+	mu     sync.Mutex
+	sent   []*ticket // of the last minute, oldest first
+	tokens int       // of sent
+	until  time.Time // the endpoint asked to be left alone until then
+}
+
+type ticket struct {
+	at     time.Time
+	tokens int
+}
+
+func newGate(at Endpoint, now func() time.Time, sleep func(context.Context, time.Duration) error) *gate {
+	return &gate{slots: make(chan struct{}, at.Concurrency), rpm: at.RPM, tpm: at.TPM, now: now, sleep: sleep}
+}
+
+func (g *gate) enter(ctx context.Context, tokens int) (*ticket, error) {
+	select {
+	case g.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	for {
+		t, wait := g.admit(tokens)
+		if t != nil {
+			return t, nil
+		}
+		if err := g.sleep(ctx, wait); err != nil {
+			g.leave()
+			return nil, err
+		}
+	}
+}
+
+func (g *gate) leave() { <-g.slots }
+
+// admit lets a call through or says how long it must wait. A call that is larger than a whole
+// minute's tokens passes when nothing else went through.
+func (g *gate) admit(tokens int) (*ticket, time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	if wait := g.until.Sub(now); wait > 0 {
+		return nil, wait
+	}
+	if g.rpm <= 0 && g.tpm <= 0 {
+		return &ticket{}, 0
+	}
+	for len(g.sent) > 0 && now.Sub(g.sent[0].at) >= time.Minute {
+		g.tokens -= g.sent[0].tokens
+		g.sent = g.sent[1:]
+	}
+	full := g.rpm > 0 && len(g.sent) >= g.rpm
+	if over := g.tpm > 0 && len(g.sent) > 0 && g.tokens+tokens > g.tpm; full || over {
+		return nil, time.Minute - now.Sub(g.sent[0].at)
+	}
+	t := &ticket{now, tokens}
+	g.sent = append(g.sent, t)
+	g.tokens += tokens
+	return t, 0
+}
+
+// settle corrects the tokens of a call that is still within the minute.
+func (g *gate) settle(t *ticket, tokens int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.sent) > 0 && !t.at.Before(g.sent[0].at) {
+		g.tokens += tokens - t.tokens
+		t.tokens = tokens
+	}
+}
+
+// pause holds every call to the endpoint back, so that one worker's 429 is not repeated by all.
+func (g *gate) pause(d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if at := g.now().Add(d); d > 0 && at.After(g.until) {
+		g.until = at
+	}
+}

@@ -1,0 +1,129 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+
+	openai "github.com/sashabaranov/go-openai"
+)
+
+// openaiProvider sends a request to an OpenAI-compatible endpoint. go-openai knows addresses and
+// credentials; the body is ours, because its own drops a temperature of zero and its validator rejects
+// models by their names, and the reply is read by us, because its types lose half of what servers say.
+type openaiProvider struct {
+	client *http.Client
+	getenv func(string) string
+}
+
+func (p *openaiProvider) call(ctx context.Context, c *call) (*result, error) {
+	key := ""
+	if env := c.route.at.KeyEnv; env != "" {
+		if key = p.getenv(env); key == "" {
+			e := c.fail(ReasonCredentials, "the environment variable "+env+" is empty; it should hold the endpoint's key")
+			e.unsent = true
+			return nil, e
+		}
+	}
+	attempt, cancel := context.WithTimeout(ctx, c.route.at.Timeout)
+	defer cancel()
+	w := &wire{client: p.client, body: c.body, key: key}
+	config := openai.DefaultConfig(key)
+	config.BaseURL = strings.TrimRight(c.route.at.BaseURL, "/")
+	config.HTTPClient = w
+	api := openai.NewClientWithConfig(config)
+	var err error
+	if c.template == nil {
+		_, err = api.CreateEmbeddings(attempt, openai.EmbeddingRequestStrings{})
+	} else {
+		_, err = api.CreateChatCompletion(attempt, openai.ChatCompletionRequest{})
+	}
+	switch {
+	case w.reply != nil:
+		return w.reply, nil
+	case w.err == nil: // unreachable unless go-openai learns to reject an empty request
+		e := c.fail(ReasonBadRequest, "the request was not sent")
+		e.Err, e.unsent = err, true
+		return nil, e
+	}
+	return nil, p.failure(ctx, attempt, c, w)
+}
+
+// failure says why no reply came. Once a request is written the endpoint may bill it.
+func (p *openaiProvider) failure(ctx, attempt context.Context, c *call, w *wire) *Error {
+	reason, detail := ReasonNetwork, w.err.Error()
+	switch {
+	case ctx.Err() != nil:
+		reason = ReasonInterrupted
+	case attempt.Err() != nil:
+		reason, detail = ReasonTimeout, fmt.Sprintf("no reply within %s", c.route.at.Timeout)
+	case errors.Is(w.err, errTooLarge):
+		reason = ReasonBadReply
+	}
+	e := c.fail(reason, mask(detail, w.key))
+	e.charged = w.written.Load()
+	if reason == ReasonInterrupted {
+		e.Err = ctx.Err()
+		e.unsent = !e.charged
+	}
+	return e
+}
+
+// maxReply bounds the body of a reply; the largest honest one is a batch of vectors.
+const maxReply = 64 << 20
+
+var errTooLarge = fmt.Errorf("the reply is larger than %d MiB", maxReply>>20)
+
+// wire is what go-openai takes for an HTTP client during one call.
+type wire struct {
+	client  *http.Client
+	body    []byte
+	key     string
+	written atomic.Bool
+	reply   *result
+	err     error
+}
+
+// Do sends our body in place of the one that go-openai made, and keeps what comes back.
+func (w *wire) Do(req *http.Request) (*http.Response, error) {
+	trace := &httptrace.ClientTrace{WroteRequest: func(i httptrace.WroteRequestInfo) {
+		if i.Err == nil {
+			w.written.Store(true)
+		}
+	}}
+	req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
+	req.Body = io.NopCloser(bytes.NewReader(w.body))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(w.body)), nil }
+	req.ContentLength = int64(len(w.body))
+	resp, err := w.client.Do(req)
+	if err != nil {
+		w.err = err
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
+	if err == nil && len(body) > maxReply {
+		err = errTooLarge
+	}
+	if err != nil {
+		w.err = fmt.Errorf("read reply: %w", err)
+		return nil, w.err
+	}
+	w.reply = &result{status: resp.StatusCode, header: resp.Header, body: []byte(mask(string(body), w.key))}
+	// go-openai gets an empty object: everything it would decode is decoded from the body we keep.
+	return &http.Response{StatusCode: http.StatusOK, Header: resp.Header, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+}
+
+// mask removes a key from what a server says, before anything is stored or shown.
+func mask(s, key string) string {
+	if len(key) < 4 {
+		return s
+	}
+	return strings.ReplaceAll(s, key, "[key]")
+}

@@ -1,0 +1,22 @@
+package llm
+
+import (
+	"regexp"
+	"strings"
+)
+
+// openaiProfile fits api.openai.com. Its reasoning models reject max_tokens and any temperature.
+var openaiProfile = Profile{
+	Name:       "openai",
+	Doc:        "api.openai.com: max_completion_tokens; no temperature for reasoning models",
+	Proven:     "captured",
+	Reference:  "recorded replies, among them the rejection of max_tokens; platform.openai.com/docs/api-reference/chat",
+	TokenField: MaxCompletionTokensField,
+	Sampling: func(model string) bool {
+		return !reasoningModel.MatchString(model) || strings.Contains(model, "-chat")
+	},
+	Schema: SchemaJSON,
+	Seed:   true,
+}
+
+var reasoningModel = regexp.MustCompile(`^(o[134]|gpt-[5-9])`)

@@ -1,0 +1,64 @@
+package output
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// card writes the README of a release from its manifest, so that its numbers never drift.
+func card(m Manifest, formats []Format) []byte {
+	var b strings.Builder
+	f := m.Facts
+	fmt.Fprintf(&b, "# %s\n\n", f.Name)
+	fmt.Fprintf(&b, "A corpus of checked claims and evidence documents, built with assay (profile %s).\n\n", f.Profile)
+	fmt.Fprintf(&b, "| table | rows |\n|---|---|\n")
+	for _, t := range []string{"claims", "documents", "pairs", "annotations"} {
+		fmt.Fprintf(&b, "| %s | %d |\n", t, m.Counts[t])
+	}
+	fmt.Fprintf(&b, "\n| label | pairs |\n|---|---|\n")
+	for _, l := range sortedKeys(m.Labels) {
+		fmt.Fprintf(&b, "| %s | %d |\n", l, m.Labels[l])
+	}
+	fmt.Fprintf(&b, "\nA label says what a document does to a model's verdict on a claim, compared with the fact-checker's verdict;\nit does not say whether the document is true. `verdict_binary` is the projection `%s` of the source's rating.\n", f.Projection)
+	if len(f.Warnings) > 0 {
+		b.WriteString("\n## Mind\n\n")
+		for _, w := range f.Warnings {
+			fmt.Fprintf(&b, "- %s\n", w)
+		}
+	}
+	b.WriteString("\n## Who answered\n\n")
+	if len(f.Models) == 0 {
+		b.WriteString("No model took part.\n")
+	}
+	for _, mod := range f.Models {
+		fmt.Fprintf(&b, "- %s: %s (%s, endpoint %s), %d calls\n", mod.Role, mod.Model, mod.Provider, mod.Endpoint, mod.Calls)
+	}
+	if len(f.Withheld) > 0 {
+		b.WriteString("\n## Withheld\n\n")
+		for _, reason := range sortedKeys(f.Withheld) {
+			fmt.Fprintf(&b, "- %s: %d\n", reason, f.Withheld[reason])
+		}
+	}
+	b.WriteString("\n## Files\n\n")
+	for _, fm := range formats {
+		fmt.Fprintf(&b, "- `%s`: %s\n", fm.Name, fm.Doc)
+	}
+	b.WriteString(`
+Rows are sorted by id (pairs by claim, then document). JSON lines are UTF-8 with one object a line and every column in
+every row. CSV is RFC 4180 with a header and LF line ends; a text cell that a spreadsheet would run as a formula has one
+apostrophe in front: take it off where the cell starts with one or more apostrophes followed by = + - @, tab or carriage return.
+` + "`recipe.lock`" + ` is the recipe, ` + "`manifest.json`" + ` lists files, rows and hashes, ` + "`sha256sum -c SHA256SUMS`" + ` or ` + "`assay verify`" + ` checks them.
+The texts belong to their authors and publishers; the labels are machine-made unless ` + "`verdict_status`" + ` says otherwise.
+`)
+	return []byte(b.String())
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

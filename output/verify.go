@@ -1,0 +1,338 @@
+package output
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"assay/corpus"
+)
+
+// Verify checks a release folder: every listed file is there with its hash, no other file is, tables
+// have the manifest's row counts and parse, ids are sorted and unique, and every reference of a pair
+// leads to a row. It returns what is wrong, in order; an error means that it could not look.
+func Verify(ctx context.Context, dir string) (problems []string, err error) {
+	v := &verifier{dir: dir, ids: map[string]map[[8]byte]bool{}}
+	if err := v.run(ctx); err != nil {
+		return v.problems, fmt.Errorf("verify %s: %w", dir, err)
+	}
+	return v.problems, nil
+}
+
+type verifier struct {
+	dir      string
+	problems []string
+	ids      map[string]map[[8]byte]bool // table -> ids, hashed: a million rows fit in memory
+}
+
+func (v *verifier) bad(format string, args ...any) {
+	v.problems = append(v.problems, fmt.Sprintf(format, args...))
+}
+
+func (v *verifier) run(ctx context.Context) error {
+	sums, err := os.ReadFile(filepath.Join(v.dir, sumsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		v.bad("%s is missing: this folder is no release", sumsName)
+		return nil
+	} else if err != nil {
+		return err
+	}
+	listed := map[string]string{}
+	for _, line := range strings.Split(strings.TrimRight(string(sums), "\n"), "\n") {
+		sum, path, ok := strings.Cut(line, "  ")
+		if !ok || !filepath.IsLocal(filepath.FromSlash(path)) {
+			v.bad("%s: line %q is not a hash and a path", sumsName, line)
+			continue
+		}
+		listed[path] = sum
+	}
+	if err := v.hashes(ctx, listed); err != nil {
+		return err
+	}
+	m, ok := v.manifest(listed)
+	if !ok {
+		return nil
+	}
+	return v.tables(ctx, m)
+}
+
+func (v *verifier) hashes(ctx context.Context, listed map[string]string) error {
+	for _, path := range sortedKeys(listed) {
+		got, err := hashFile(filepath.Join(v.dir, filepath.FromSlash(path)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			v.bad("%s is listed but missing", path)
+		case err != nil:
+			return err
+		case got != listed[path]:
+			v.bad("%s has changed: SHA-256 %s, listed %s", path, got, listed[path])
+		}
+	}
+	var extra []string
+	err := filepath.WalkDir(v.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(v.dir, path)
+		if err != nil {
+			return err
+		}
+		if rel = filepath.ToSlash(rel); rel != sumsName && listed[rel] == "" {
+			extra = append(extra, rel)
+		}
+		return ctx.Err()
+	})
+	sort.Strings(extra)
+	for _, path := range extra {
+		v.bad("%s is not listed in %s", path, sumsName)
+	}
+	return err
+}
+
+func hashFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func (v *verifier) manifest(listed map[string]string) (Manifest, bool) {
+	var m Manifest
+	data, err := os.ReadFile(filepath.Join(v.dir, manifestName))
+	if err != nil {
+		return m, false // already reported as missing
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		v.bad("%s does not parse: %v", manifestName, err)
+		return m, false
+	}
+	if m.Schema != schema {
+		v.bad("%s has schema %d, this program reads %d", manifestName, m.Schema, schema)
+		return m, false
+	}
+	for _, f := range m.Files {
+		if listed[f.Path] != f.SHA256 {
+			v.bad("%s: %s and %s disagree about its hash", f.Path, manifestName, sumsName)
+		}
+	}
+	return m, true
+}
+
+// tables reads every table once, in the order in which references point.
+func (v *verifier) tables(ctx context.Context, m Manifest) error {
+	labels := map[string]int{}
+	readers := map[string]func(line []byte) (key string, err error){
+		"data/claims.jsonl":    func(line []byte) (string, error) { return idOf(line) },
+		"data/documents.jsonl": v.document,
+		"data/annotations.jsonl": func(line []byte) (string, error) {
+			return idOf(line)
+		},
+		"data/pairs.jsonl": func(line []byte) (string, error) { return v.pair(line, labels) },
+	}
+	order := []string{"data/claims.jsonl", "data/documents.jsonl", "data/annotations.jsonl", "data/pairs.jsonl"}
+	byPath := map[string]File{}
+	for _, f := range m.Files {
+		byPath[f.Path] = f
+	}
+	for _, path := range order {
+		f, ok := byPath[path]
+		if !ok {
+			continue
+		}
+		rows, err := v.lines(ctx, path, readers[path])
+		if err != nil {
+			return err
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(path, "data/"), ".jsonl")
+		if rows != f.Rows || rows != m.Counts[name] {
+			v.bad("%s has %d rows, the manifest says %d (count %d)", path, rows, f.Rows, m.Counts[name])
+		}
+	}
+	if _, ok := byPath["data/pairs.jsonl"]; ok {
+		for _, l := range sortedKeys(m.Labels) {
+			if labels[l] != m.Labels[l] {
+				v.bad("label %s has %d pairs, the manifest says %d", l, labels[l], m.Labels[l])
+			}
+		}
+	}
+	for _, f := range m.Files {
+		if strings.HasSuffix(f.Path, ".csv") {
+			if err := v.csv(f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lines reads a table of JSON lines; check returns the sort key of a row.
+func (v *verifier) lines(ctx context.Context, path string, check func([]byte) (string, error)) (rows int, err error) {
+	f, err := os.Open(filepath.Join(v.dir, filepath.FromSlash(path)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil // already reported
+	} else if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	ids := map[[8]byte]bool{}
+	v.ids[path] = ids
+	last := ""
+	for r := bufio.NewReaderSize(f, 1<<20); ; {
+		line, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			if len(line) > 0 {
+				v.bad("%s: the last line has no line end", path)
+			}
+			return rows, nil
+		} else if err != nil {
+			return rows, err
+		}
+		rows++
+		if rows%1024 == 0 && ctx.Err() != nil {
+			return rows, ctx.Err()
+		}
+		key, err := check(line)
+		if err != nil {
+			v.bad("%s line %d: %v", path, rows, err)
+			continue
+		}
+		if key <= last {
+			v.bad("%s line %d: %q after %q: rows are not sorted or not unique", path, rows, key, last)
+		}
+		last = key
+		ids[short(key)] = true
+	}
+}
+
+func short(key string) [8]byte {
+	sum := sha256.Sum256([]byte(key))
+	return [8]byte(sum[:8])
+}
+
+func idOf(line []byte) (string, error) {
+	var row struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(line, &row); err != nil {
+		return "", err
+	}
+	if row.ID == "" {
+		return "", errors.New("row has no id")
+	}
+	return row.ID, nil
+}
+
+func (v *verifier) document(line []byte) (string, error) {
+	var row DocumentRow
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&row); err != nil {
+		return "", err
+	}
+	if sealed := (corpus.Document{Title: row.Title, Text: row.Text}).Seal().SHA256; sealed != row.SHA256 {
+		return "", fmt.Errorf("document %s: its text has SHA-256 %s, the row says %s", row.ID, sealed, row.SHA256)
+	}
+	return row.ID, nil
+}
+
+func (v *verifier) pair(line []byte, labels map[string]int) (string, error) {
+	var row PairRow
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&row); err != nil {
+		return "", err
+	}
+	labels[row.Label]++
+	switch corpus.StanceLabel(row.Label) {
+	case corpus.Supporting, corpus.Misleading, corpus.Unrelated:
+	default:
+		return "", fmt.Errorf("label %q is none of %v", row.Label, corpus.StanceLabels)
+	}
+	for _, ref := range []struct{ path, id string }{
+		{"data/claims.jsonl", row.ClaimID}, {"data/documents.jsonl", row.DocumentID}, {"data/annotations.jsonl", row.Call},
+	} {
+		if !v.ids[ref.path][short(ref.id)] {
+			return "", fmt.Errorf("%q does not lead to a row of %s", ref.id, ref.path)
+		}
+	}
+	return row.ClaimID + "\x00" + row.DocumentID, nil
+}
+
+func (v *verifier) csv(f File) error {
+	file, err := os.Open(filepath.Join(v.dir, filepath.FromSlash(f.Path)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // already reported
+	} else if err != nil {
+		return err
+	}
+	defer file.Close()
+	r := csv.NewReader(bufio.NewReaderSize(file, 1<<20))
+	r.ReuseRecord = true
+	rows := -1 // the header
+	for {
+		_, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var bad *csv.ParseError
+		if errors.As(err, &bad) {
+			v.bad("%s: %v", f.Path, err)
+			return nil
+		} else if err != nil {
+			return err
+		}
+		rows++
+	}
+	if rows != f.Rows {
+		v.bad("%s has %d rows, the manifest says %d", f.Path, rows, f.Rows)
+	}
+	return nil
+}
+
+// Compare says how the files of two releases differ, by their lists of hashes.
+func Compare(a, b string) (differences []string, err error) {
+	var sums [2]map[string]string
+	for i, dir := range []string{a, b} {
+		data, err := os.ReadFile(filepath.Join(dir, sumsName))
+		if err != nil {
+			return nil, fmt.Errorf("compare releases: %w", err)
+		}
+		sums[i] = map[string]string{}
+		for _, line := range strings.Split(strings.TrimRight(string(data), "\n"), "\n") {
+			sum, path, _ := strings.Cut(line, "  ")
+			sums[i][path] = sum
+		}
+	}
+	for _, path := range sortedKeys(sums[0]) {
+		switch other, ok := sums[1][path]; {
+		case !ok:
+			differences = append(differences, path+" is only in the first")
+		case other != sums[0][path]:
+			differences = append(differences, path+" differs")
+		}
+	}
+	for _, path := range sortedKeys(sums[1]) {
+		if _, ok := sums[0][path]; !ok {
+			differences = append(differences, path+" is only in the second")
+		}
+	}
+	return differences, nil
+}

@@ -1,0 +1,56 @@
+package planner
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"assay/index"
+)
+
+// A Backend is a search engine.
+type Backend struct {
+	Name      string
+	Version   int
+	Doc       string
+	Proven    string // captured, documented or unproven
+	Reference string
+	Search    func(ctx context.Context, env Env, q Query) ([]Result, error)
+}
+
+// Backends lists the search engines by name.
+var Backends = []Backend{
+	local,
+}
+
+// BackendNamed finds a backend; the error names the known ones.
+func BackendNamed(name string) (Backend, error) {
+	var known []string
+	for _, b := range Backends {
+		if b.Name == name {
+			return b, nil
+		}
+		known = append(known, b.Name)
+	}
+	return Backend{}, fmt.Errorf("search engine %q is unknown; known are %s", name, strings.Join(known, ", "))
+}
+
+// Env is what a plan reaches the world through.
+type Env struct {
+	Model Model        // writes queries; may be nil where Settings.Variants is 0
+	Index *index.Index // what the local backend searches
+}
+
+// A Query is one search.
+type Query struct {
+	Text    string
+	Domains []string // registrable domains that a result must be on; empty means everywhere
+	Kinds   []string // kinds of documents, for backends that know them; empty means all
+	K       int      // results wanted
+}
+
+// A Result is one line of a search engine's answer. The first is the best.
+type Result struct {
+	DocumentID string // where the engine knows our documents, else ""
+	URL        string
+}

@@ -1,0 +1,32 @@
+package planner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"assay/index"
+)
+
+// local searches the documents that were imported.
+var local = Backend{
+	Name:      "local",
+	Version:   1,
+	Doc:       "full-text search over imported documents, no network",
+	Proven:    "captured",
+	Reference: "20 RAGuard claims and their documents",
+	Search: func(ctx context.Context, env Env, q Query) ([]Result, error) {
+		if env.Index == nil {
+			return nil, errors.New("search imported documents: there is no index")
+		}
+		hits, err := env.Index.Search(ctx, index.Query{Text: q.Text, Domains: q.Domains, Kinds: q.Kinds, K: q.K})
+		if err != nil {
+			return nil, fmt.Errorf("search imported documents: %w", err)
+		}
+		var out []Result
+		for _, h := range hits {
+			out = append(out, Result{DocumentID: h.ID, URL: h.URL})
+		}
+		return out, nil
+	},
+}

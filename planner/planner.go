@@ -1,0 +1,262 @@
+// Package planner finds evidence for claims. In its RAGuard policy it lets a model write keyword
+// variants of a claim, searches Reddit for each, fuses the result lists and keeps the best posts
+// (methods 3.1, stage 2). It also knows the documents that a search needs to have: how dumps of Reddit
+// and tables of labelled pairs are read, and which documents can be evidence at all.
+//
+// It stores nothing: what a search found is a corpus.Trace, with every variant and rank, so that a
+// person can follow it and a machine repeat it. It labels nothing and does not fetch what it found.
+package planner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"sort"
+	"strings"
+
+	"assay/corpus"
+)
+
+// Version is that of Plan; a new one searches again for every claim.
+const Version = 1
+
+// PolicyRAGuard is the one-shot search of RAGuard: variants, search, fusion, cut.
+const PolicyRAGuard = "raguard"
+
+// Settings are the planner's part of a recipe. All of it shapes the data.
+type Settings struct {
+	Policy     string   `json:"policy"`
+	Variants   int      `json:"variants"`             // queries to write; 0 searches the claim's own text and asks no model
+	PerVariant int      `json:"per_variant,omitzero"` // results per query; 0 means 10
+	Keep       int      `json:"keep,omitzero"`        // documents per claim; 0 means 10
+	K          int      `json:"rrf_k,omitzero"`       // constant of reciprocal-rank fusion; 0 means 60
+	Backend    string   `json:"backend,omitzero"`     // name in Backends; empty means local
+	Domains    []string `json:"domains,omitzero"`     // registrable domains; empty means reddit.com
+	Kinds      []string `json:"kinds,omitzero"`       // of documents; empty means posts
+
+	// The model that writes the queries.
+	Endpoint    string   `json:"endpoint,omitzero"`
+	Model       string   `json:"model,omitzero"`
+	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        *float64 `json:"top_p,omitempty"`
+	Seed        *int     `json:"seed,omitempty"`
+	MaxTokens   int      `json:"max_tokens,omitzero"`
+}
+
+func (s Settings) complete() (Settings, error) {
+	if s.Policy == "" {
+		s.Policy = PolicyRAGuard
+	}
+	if s.Policy != PolicyRAGuard {
+		return s, fmt.Errorf("policy %q is unknown; known is %s", s.Policy, PolicyRAGuard)
+	}
+	if s.Variants < 0 || s.Variants > maxVariants {
+		return s, fmt.Errorf("%d variants: it must be 0 to %d", s.Variants, maxVariants)
+	}
+	for _, n := range []struct {
+		value *int
+		usual int
+	}{{&s.PerVariant, 10}, {&s.Keep, 10}, {&s.K, 60}} {
+		if *n.value < 0 {
+			return s, errors.New("per_variant, keep and rrf_k cannot be negative")
+		}
+		if *n.value == 0 {
+			*n.value = n.usual
+		}
+	}
+	if s.Backend == "" {
+		s.Backend = local.Name
+	}
+	if len(s.Domains) == 0 {
+		s.Domains = []string{"reddit.com"}
+	}
+	if len(s.Kinds) == 0 {
+		s.Kinds = []string{corpus.KindRedditPost}
+	}
+	return s, nil
+}
+
+// Reasons why a search result is not kept.
+const (
+	DropUserPage      = "user_page"
+	DropSubredditPage = "subreddit_page"
+	DropWikiPage      = "wiki_page"
+	DropNoPost        = "no_post"        // on the right domain, but no post
+	DropElsewhere     = "other_domain"   // the engine did not keep to the domains
+	DropBelowCut      = "below_cut"      // after the last one kept
+	DropBadAddress    = "unreadable_url" // the engine's line has no address
+)
+
+// Plan searches for a claim's evidence. What the model or the index cannot give is an error, and
+// nothing takes its place.
+func Plan(ctx context.Context, env Env, s Settings, c corpus.Claim) (corpus.Trace, error) {
+	s, err := s.complete()
+	if err != nil {
+		return corpus.Trace{}, fmt.Errorf("plan %s: %w", c.ID, err)
+	}
+	engine, err := BackendNamed(s.Backend)
+	if err != nil {
+		return corpus.Trace{}, fmt.Errorf("plan %s: %w", c.ID, err)
+	}
+	trace := corpus.Trace{ClaimID: c.ID, Policy: s.Policy, Candidates: []corpus.Candidate{}}
+	if trace.Queries, trace.Call, err = queries(ctx, env.Model, s, c); err != nil {
+		return corpus.Trace{}, err
+	}
+	f := fusion{k: s.K, byID: map[string]int{}}
+	for variant, text := range trace.Queries {
+		results, err := engine.Search(ctx, env, Query{Text: text, Domains: s.Domains, Kinds: s.Kinds, K: s.PerVariant})
+		if err != nil {
+			return corpus.Trace{}, fmt.Errorf("plan %s: query %q: %w", c.ID, text, err)
+		}
+		for i, r := range results[:min(len(results), s.PerVariant)] {
+			id, url, reason := canonical(r, s.Domains)
+			f.add(id, url, reason, corpus.Hit{Variant: variant, Rank: i + 1, Source: engine.Name})
+		}
+	}
+	trace.Candidates = f.ranked(s.Keep)
+	return trace, nil
+}
+
+// fusion collects candidates over several result lists.
+type fusion struct {
+	k    int
+	all  []corpus.Candidate
+	byID map[string]int
+}
+
+func (f *fusion) add(id, url, reason string, hit corpus.Hit) {
+	at, ok := f.byID[id]
+	if !ok {
+		at = len(f.all)
+		f.byID[id] = at
+		f.all = append(f.all, corpus.Candidate{DocumentID: id, URL: url, Reason: reason})
+	}
+	f.all[at].Hits = append(f.all[at].Hits, hit)
+}
+
+// ranked scores every candidate by reciprocal-rank fusion, the sum of 1/(k + rank) over the lists
+// that it stands in, and keeps the best. A document that a list names twice counts at its better rank.
+// Ties go by id. Pages that are no posts come last.
+func (f *fusion) ranked(keep int) []corpus.Candidate {
+	for i := range f.all {
+		c := &f.all[i]
+		listed := map[corpus.Hit]bool{}
+		for _, h := range c.Hits { // a list's hits come best first
+			list := corpus.Hit{Variant: h.Variant, Source: h.Source}
+			if !listed[list] {
+				listed[list] = true
+				c.Score += 1 / float64(f.k+h.Rank)
+			}
+		}
+	}
+	sort.Slice(f.all, func(i, j int) bool {
+		a, b := f.all[i], f.all[j]
+		if (a.Reason == "") != (b.Reason == "") {
+			return a.Reason == ""
+		}
+		if a.Score != b.Score {
+			return a.Score > b.Score
+		}
+		return a.DocumentID < b.DocumentID
+	})
+	for i := range f.all {
+		c := &f.all[i]
+		switch {
+		case c.Reason != "":
+		case i < keep:
+			c.Kept = true
+		default:
+			c.Reason = DropBelowCut
+		}
+	}
+	if f.all == nil {
+		return []corpus.Candidate{}
+	}
+	return f.all
+}
+
+var (
+	userPage      = regexp.MustCompile(`^/(?:user|u)/[^/]+(?:/|$)`)
+	wikiPage      = regexp.MustCompile(`^(?:/r/[^/]+)?/(?:wiki|w)(?:/|$)`)
+	subredditPage = regexp.MustCompile(`^/r/[^/]+(?:/|$)`)
+	postOf        = regexp.MustCompile(`^/(?:(?:r|user|u)/[^/]+/)?comments/([a-z0-9]{2,12})(?:/|$)`)
+)
+
+// canonical tells which document a result leads to. A document of ours is itself; an address on
+// Reddit names a post, also where it points at a comment under it. What names no post is dropped, and
+// the reason says what it is.
+func canonical(r Result, domains []string) (id, address, reason string) {
+	if r.DocumentID != "" {
+		return r.DocumentID, r.URL, ""
+	}
+	address = corpus.CanonicalURL(r.URL)
+	id = corpus.DocumentID(address)
+	host := corpus.Host(address)
+	if host == "" {
+		return id, address, DropBadAddress
+	}
+	domain := corpus.RegistrableDomain(host)
+	name, post := corpus.RedditFullname(address)
+	if post && domain == "redd.it" {
+		domain = "reddit.com"
+	}
+	if !within(domain, domains) {
+		return id, address, DropElsewhere
+	}
+	if domain != "reddit.com" {
+		return id, address, ""
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return id, address, DropBadAddress
+	}
+	path := strings.ToLower(u.Path)
+	if m := postOf.FindStringSubmatch(path); m != nil {
+		name = "t3_" + m[1]
+		return corpus.RedditID(name), placeAt(address, name).url(true), ""
+	}
+	switch {
+	case post:
+		return corpus.RedditID(name), address, ""
+	case wikiPage.MatchString(path):
+		reason = DropWikiPage
+	case userPage.MatchString(path):
+		address, reason = "", DropUserPage // the address bears a name
+	case subredditPage.MatchString(path):
+		reason = DropSubredditPage
+	default:
+		reason = DropNoPost
+	}
+	return id, address, reason
+}
+
+func within(domain string, domains []string) bool {
+	for _, d := range domains {
+		if d == domain {
+			return true
+		}
+	}
+	return len(domains) == 0
+}
+
+// RecallAt is the share of a claim's own documents that are among the first k kept; false where the
+// claim has none.
+func RecallAt(t corpus.Trace, own []string, k int) (float64, bool) {
+	want := map[string]bool{}
+	for _, id := range own {
+		want[id] = true
+	}
+	if len(want) == 0 {
+		return 0, false
+	}
+	kept := t.Kept()
+	found := 0
+	for _, c := range kept[:min(len(kept), max(k, 0))] {
+		if want[c.DocumentID] {
+			found++
+		}
+	}
+	return float64(found) / float64(len(want)), true
+}

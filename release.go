@@ -1,0 +1,305 @@
+package assay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+
+	"assay/corpus"
+	"assay/llm"
+	"assay/output"
+	"assay/pipeline"
+	"assay/scrapers"
+)
+
+// ReleaseDir is the folder of releases in a workspace.
+const ReleaseDir = "release"
+
+// ReleaseResult is what Release made.
+type ReleaseResult struct {
+	Dir       string         `json:"dir"`
+	ID        string         `json:"id"` // 12 hex digits of the content
+	Unchanged bool           `json:"unchanged"`
+	Counts    map[string]int `json:"counts"`
+	Labels    map[string]int `json:"labels"`
+	Withheld  map[string]int `json:"withheld"`
+	Warnings  []string       `json:"warnings"`
+}
+
+// numbered carries a row's table number past the spool, which is not part of the row.
+type numbered[T any] struct {
+	Row    T   `json:"row"`
+	Number int `json:"number,omitzero"`
+}
+
+// collector gathers what a release walk meets.
+type collector struct {
+	claims    *spool[numbered[output.ClaimRow]]
+	documents *spool[output.DocumentRow]
+	pairs     *spool[numbered[output.PairRow]]
+
+	mu       sync.Mutex
+	calls    map[string]bool
+	withheld map[string]int
+}
+
+func newCollector(dir string) (*collector, error) {
+	c := &collector{calls: map[string]bool{}, withheld: map[string]int{}}
+	var err error
+	if c.claims, err = newSpool[numbered[output.ClaimRow]](dir); err != nil {
+		return nil, err
+	}
+	if c.documents, err = newSpool[output.DocumentRow](dir); err != nil {
+		return nil, errors.Join(err, c.claims.close())
+	}
+	if c.pairs, err = newSpool[numbered[output.PairRow]](dir); err != nil {
+		return nil, errors.Join(err, c.claims.close(), c.documents.close())
+	}
+	return c, nil
+}
+
+func (c *collector) close() error {
+	return errors.Join(c.claims.close(), c.documents.close(), c.pairs.close())
+}
+
+func (c *collector) visitor() visitor {
+	return visitor{
+		claim: func(ref corpus.Ref, claim corpus.Claim, binary string) error {
+			return c.claims.add(claim.ID, claimRank(ref, claim), numbered[output.ClaimRow]{output.NewClaimRow(claim, binary), claim.Number})
+		},
+		pair: func(claim corpus.Claim, d corpus.Document, l corpus.Label, ev evidence) error {
+			if l.Status == corpus.LabelHeld {
+				return nil
+			}
+			if err := c.documents.add(d.ID, "", output.NewDocumentRow(d)); err != nil {
+				return err
+			}
+			number := 0
+			if ev.link != nil {
+				number = ev.link.Number
+			}
+			if err := c.addCalls(l.Calls...); err != nil {
+				return err
+			}
+			if err := c.addCalls(l.Call); err != nil {
+				return err
+			}
+			rank := fmt.Sprintf("%012d", number)
+			return c.pairs.add(claim.ID+"\x00"+d.ID, rank, numbered[output.PairRow]{output.NewPairRow(l, ev.hits, number), number})
+		},
+		withheld: func(what, reason string) error {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.withheld[what+": "+reason]++
+			return nil
+		},
+		calls: c.addCalls,
+	}
+}
+
+// claimRank decides which of two pages with the same claim speaks for it, whatever their order.
+func claimRank(ref corpus.Ref, c corpus.Claim) string {
+	return fmt.Sprintf("%s\x00%s\x00%012d", ref.URL, ref.Row, c.Number)
+}
+
+func (c *collector) addCalls(ids ...string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		if id != "" {
+			c.calls[id] = true
+		}
+	}
+	return nil
+}
+
+// Release writes what is fresh and live as a release folder; name is "" for the content's own.
+// Rows that are stale or failed are left out and counted.
+func (w *Workspace) Release(ctx context.Context, name string) (ReleaseResult, error) {
+	return w.release(ctx, filepath.Join(w.Dir, ReleaseDir), name)
+}
+
+func (w *Workspace) release(ctx context.Context, root, name string) (res ReleaseResult, err error) {
+	c, err := newCollector(filepath.Join(w.Dir, stateDir))
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	e := w.newEngine(pipeline.Options{Explain: true})
+	defer w.runs(e)()
+	k := &walk{w: w, e: e, visit: c.visitor(), stages: stages{w: w, explain: true}}
+	if err := k.run(ctx); err != nil {
+		return res, fmt.Errorf("collect the release: %w", err)
+	}
+	formats, err := output.FormatsByName(w.Config.Recipe.Formats)
+	if err != nil {
+		return res, err
+	}
+	lock, err := w.Config.Recipe.Lock()
+	if err != nil {
+		return res, err
+	}
+	calls, models, err := w.citedCalls(c.calls)
+	if err != nil {
+		return res, err
+	}
+	facts, err := w.facts(c, models)
+	if err != nil {
+		return res, err
+	}
+	out, err := output.Write(ctx, output.Options{
+		Root: root, Name: name, Formats: formats, Facts: facts, Recipe: lock,
+	}, output.Tables{
+		Claims:      unnumber(c.claims.sorted(), func(r *output.ClaimRow, n int) { r.Number = n }),
+		Documents:   c.documents.sorted(),
+		Pairs:       unnumber(c.pairs.sorted(), func(r *output.PairRow, n int) { r.Number = n }),
+		Annotations: calls,
+		Claim: func(id string) (output.ClaimRow, error) {
+			row, err := c.claims.get(id)
+			row.Row.Number = row.Number
+			return row.Row, err
+		},
+		Document: c.documents.get,
+	})
+	if err != nil {
+		return res, err
+	}
+	return ReleaseResult{
+		Dir: out.Dir, ID: out.ID, Unchanged: out.Unchanged, Counts: out.Manifest.Counts, Labels: out.Manifest.Labels,
+		Withheld: facts.Withheld, Warnings: facts.Warnings,
+	}, nil
+}
+
+func unnumber[T any](rows iter.Seq2[numbered[T], error], set func(*T, int)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for row, err := range rows {
+			set(&row.Row, row.Number)
+			if !yield(row.Row, err) {
+				return
+			}
+		}
+	}
+}
+
+// citedCalls yields the records of the calls that the release rests on, without run-time fields, and
+// counts who answered in which role.
+func (w *Workspace) citedCalls(cited map[string]bool) (iter.Seq2[output.Call, error], []output.Model, error) {
+	ids := sortedKeys(cited)
+	counts := map[output.Model]int{}
+	for _, id := range ids {
+		rec, ok, err := w.llm.Record(id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !ok {
+			return nil, nil, fmt.Errorf("model call %s is cited but not stored; run assay build again", id)
+		}
+		counts[output.Model{Role: rec.Role, Endpoint: rec.Endpoint, Provider: rec.Provider, Model: rec.Model}]++
+	}
+	var models []output.Model
+	for m, n := range counts {
+		m.Calls = n
+		models = append(models, m)
+	}
+	sort.Slice(models, func(i, j int) bool {
+		a, b := models[i], models[j]
+		return a.Role+"\x00"+a.Endpoint+"\x00"+a.Model < b.Role+"\x00"+b.Endpoint+"\x00"+b.Model
+	})
+	return func(yield func(output.Call, error) bool) {
+		for _, id := range ids {
+			rec, _, err := w.llm.Record(id)
+			if err != nil {
+				yield(output.Call{}, err)
+				return
+			}
+			data, err := releasedCall(id, rec)
+			if !yield(output.Call{ID: id, JSON: data}, err) || err != nil {
+				return
+			}
+		}
+	}, models, nil
+}
+
+// releasedCall is a call record as a release shows it: its id first, no run-time field.
+func releasedCall(id string, rec llm.Record) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(timeless(rec)); err != nil {
+		return nil, fmt.Errorf("write call %s: %w", id, err)
+	}
+	return b.Bytes(), nil
+}
+
+func timeless(rec llm.Record) llm.Record {
+	rec.Seen = llm.Seen{}
+	return rec
+}
+
+// facts is what the manifest and the card tell; nothing of it depends on the run.
+func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, error) {
+	r := w.Config.Recipe
+	projection, err := corpus.ProjectionByName(r.Projection)
+	if err != nil {
+		return output.Facts{}, err
+	}
+	f := output.Facts{
+		Name: r.Name, Profile: r.Profile, Projection: r.Projection, Warnings: []string{}, Models: models,
+		Stages: map[string]int{}, Prompts: map[string]string{}, Withheld: c.withheld, RatingMaps: map[string]int{},
+	}
+	if f.Models == nil {
+		f.Models = []output.Model{}
+	}
+	if projection.Warning != "" {
+		f.Warnings = append(f.Warnings, "projection "+projection.Name+": "+projection.Warning)
+	}
+	var builtin []string
+	for _, m := range models {
+		if m.Provider == llm.ProviderBuiltin {
+			builtin = append(builtin, m.Role)
+		}
+	}
+	if len(builtin) > 0 {
+		f.Warnings = append(f.Warnings, "the builtin model answered as "+strings.Join(builtin, ", ")+": it compares words and knows nothing about the world; such labels show how the pipeline works and are no annotation")
+	}
+	k := stages{w: w}
+	for _, s := range r.Sites {
+		if site, err := scrapers.SiteNamed(s.Name); err == nil {
+			f.Stages[k.parse(site).Name] = site.Version
+		}
+	}
+	for _, t := range scrapers.Tables {
+		f.Stages[k.row(t).Name] = t.Version
+	}
+	f.Stages[k.plan().Name], f.Stages[k.document().Name] = k.plan().Version, k.document().Version
+	f.Stages[k.zero().Name], f.Stages[k.label().Name] = k.zero().Version, k.label().Version
+	for name := range Prompts() {
+		f.Prompts[name] = w.promptHash(name)
+	}
+	for _, m := range corpus.RatingMaps {
+		f.RatingMaps[m.Source] = m.Version
+	}
+	return f, nil
+}
+
+// Rebuild releases again from this workspace and says how the content differs from a release.
+func (w *Workspace) Rebuild(ctx context.Context, dir string) (differences []string, err error) {
+	tmp, err := os.MkdirTemp(filepath.Join(w.Dir, stateDir), "verify-")
+	if err != nil {
+		return nil, fmt.Errorf("rebuild %s: %w", dir, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	res, err := w.release(ctx, tmp, "")
+	if err != nil {
+		return nil, fmt.Errorf("rebuild %s: %w", dir, err)
+	}
+	return output.Compare(dir, res.Dir)
+}

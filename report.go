@@ -1,0 +1,120 @@
+package assay
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"assay/pipeline"
+)
+
+// Text is the report of a run for people.
+func (r BuildReport) Text(dryRun bool) string {
+	var b strings.Builder
+	if dryRun {
+		b.WriteString(r.Pipeline.Status())
+		return b.String()
+	}
+	b.WriteString(r.Pipeline.Text())
+	fmt.Fprintf(&b, "%d requests, %d calls", r.Fetch.Requests, r.LLM.Calls)
+	if r.LLM.Calls > 0 || r.LLM.USD > 0 {
+		fmt.Fprintf(&b, " (%d tokens, $%.4f)", r.LLM.Tokens, r.LLM.USD)
+	}
+	if r.LLM.Hits > 0 {
+		fmt.Fprintf(&b, "; %d answers reused, %d tokens saved", r.LLM.Hits, r.LLM.SavedTokens)
+	}
+	b.WriteString("\n")
+	if n := total(r.Labels); n > 0 {
+		fmt.Fprintf(&b, "labels: %s\n", tally(r.Labels))
+		if len(r.Effects) > 0 {
+			fmt.Fprintf(&b, "effects: %s\n", tally(r.Effects))
+		}
+	}
+	if a := r.Agreement; a != nil {
+		b.WriteString(a.Text())
+	}
+	if r.Recall != nil {
+		fmt.Fprintf(&b, "search: recall@%d of imported documents %.3f over %d claims\n", r.Recall.At, r.Recall.Mean, r.Recall.Claims)
+	}
+	for _, c := range r.Corrupt {
+		fmt.Fprintf(&b, "unreadable and made again: %s\n", c)
+	}
+	if r.Release != nil {
+		for _, k := range sortedKeys(r.Release.Withheld) {
+			fmt.Fprintf(&b, "not released: %s: %d\n", k, r.Release.Withheld[k])
+		}
+		for _, w := range r.Release.Warnings {
+			fmt.Fprintf(&b, "mind: %s\n", w)
+		}
+	}
+	return b.String()
+}
+
+// Text is the agreement for people: kappa with its interval by reading, and the confusion.
+func (a Agreement) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "agreement with the published labels (majority baseline %.3f):\n", a.Majority)
+	for _, r := range a.Readings {
+		fmt.Fprintf(&b, "  %s\n", r)
+	}
+	if len(a.Readings) > 0 {
+		fmt.Fprintf(&b, "confusion, rows published, columns ours:\n%s", a.Readings[0].Confusion)
+	}
+	return b.String()
+}
+
+func total(m map[string]int) int {
+	n := 0
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+func tally(m map[string]int) string {
+	var parts []string
+	for _, k := range sortedKeys(m) {
+		parts = append(parts, fmt.Sprintf("%s %d", k, m[k]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// DemoText ends the demo: what was made, where, and what to try next.
+func (r BuildReport) DemoText(dir string, took time.Duration) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nA corpus of invented claims is built, in %s.\n", took)
+	claim := "c_..."
+	if r.Release != nil {
+		fmt.Fprintf(&b, "  %d claims, %d documents, %d labelled pairs: %s\n", r.Release.Counts["claims"], r.Release.Counts["documents"], r.Release.Counts["pairs"], tally(r.Release.Labels))
+		fmt.Fprintf(&b, "  release: %s\n", r.Release.Dir)
+	}
+	if r.Fetch.Requests == 0 && r.LLM.Calls == 0 {
+		b.WriteString("  Nothing had changed: 0 requests, 0 calls.\n")
+	}
+	fmt.Fprintf(&b, `
+Three things to try next:
+  assay -C %[1]s ls label --label misleading      which posts mislead, and on what claim
+  assay -C %[1]s show %[2]s              one claim (take an id from: assay -C %[1]s ls parse) with everything behind it
+  assay init my-corpus                            a workspace of your own, with your own model endpoint
+`, dir, claim)
+	return b.String()
+}
+
+// Unplanned lists failures of a demo run that are not part of the show.
+func (w *DemoWeb) Unplanned(r pipeline.Report) []string {
+	planned := map[string]bool{}
+	for _, c := range w.Oddities {
+		if c.Kind == "broken" {
+			planned["http://"+DemoFactCheckHost+"/factchecks/"+c.Path+"/"] = true
+		}
+	}
+	var out []string
+	for _, s := range r.Stages {
+		for _, f := range s.Examples {
+			if !planned[f.Key] {
+				out = append(out, s.Name+" "+f.Key+": "+f.Reason)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,258 @@
+// Package scrapers knows the sites and tables that claims come from. A site turns listing pages into
+// references and item pages into claims; a table turns rows into claims and links to documents.
+//
+// It stores nothing. Listings are crawled by colly over the client that the caller hands in, so
+// politeness, caching and replay are the caller's; item pages are fetched by the caller, and Parse
+// is a pure function of the page.
+//
+// To add a site, write one file like politifact.go, add one line to All, and put pages with their
+// addresses under testdata/<site>/.
+package scrapers
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"assay/corpus"
+	"assay/fetch"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/gocolly/colly/v2"
+)
+
+// A Site is one fact-checker. Base is the origin under which the site is reached, "" for its own;
+// a mirror or a test server has another.
+type Site struct {
+	Name      string
+	Version   int // a new one parses every page of the site again
+	Doc       string
+	Host      string        // under which its pages are stored
+	Proven    string        // captured, documented or unproven
+	Reference string        // what Proven rests on
+	Delay     time.Duration // least time between two requests
+
+	// Recognise reports whether an address, as written anywhere, is an item page of this site.
+	Recognise func(base, address string) bool
+	// Start returns the first listing of every speaker (the site's slugs), or of all.
+	Start func(base string, speakers []string) []string
+	// Discover reads one listing page. It returns what the page shows, in its order: while a crawl
+	// pages on, new items push old ones to the next page, so the caller drops repeats by identity.
+	Discover func(ctx context.Context, f Fetcher, address string) (Listing, error)
+	// Parse returns the claims of an item page. A page that is no claim of this corpus is a
+	// corpus.ExcludedError, markup that is not known a *MarkupError.
+	Parse func(p *fetch.Page) ([]corpus.Claim, error)
+}
+
+// All lists the sites by name.
+var All = []Site{
+	politifact,
+}
+
+// SiteNamed finds a site; the error names the known ones.
+func SiteNamed(name string) (Site, error) {
+	var known []string
+	for _, s := range All {
+		if s.Name == name {
+			return s, nil
+		}
+		known = append(known, s.Name)
+	}
+	return Site{}, fmt.Errorf("site %q is unknown; known are %s", name, strings.Join(known, ", "))
+}
+
+// A Listing is what one listing page leads to.
+type Listing struct {
+	Refs []corpus.Ref `json:"refs"`
+	Next string       `json:"next,omitzero"` // canonical address of the next page; "" on the last one
+}
+
+// A Fetcher makes the HTTP client that listings are crawled with.
+type Fetcher interface {
+	HTTP() *http.Client
+}
+
+// A MarkupError says that a page is not built as its site's pages were when the selectors were written.
+type MarkupError struct {
+	Doing string // parse, discover
+	URL   string
+	Want  string // the selector that found nothing
+	Has   string // what the page has instead
+}
+
+func (e *MarkupError) Error() string {
+	return fmt.Sprintf("%s %s: %s finds nothing; the page has %s", e.Doing, e.URL, e.Want, e.Has)
+}
+
+// FailureClass says that trying the same bytes again is no use.
+func (e *MarkupError) FailureClass() string { return "permanent" }
+
+// A StatusError is a listing that the server did not give.
+type StatusError struct {
+	URL    string
+	Status int
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("discover %s: status %d %s", e.URL, e.Status, http.StatusText(e.Status))
+}
+
+// FailureClass tells a server in trouble from an address that is no listing.
+func (e *StatusError) FailureClass() string {
+	switch {
+	case e.Status >= 500, e.Status == http.StatusTooManyRequests, e.Status == http.StatusRequestTimeout:
+		return "transient"
+	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
+		return "blocked"
+	}
+	return "permanent"
+}
+
+func (e *StatusError) gone() bool {
+	return e.Status == http.StatusNotFound || e.Status == http.StatusGone
+}
+
+// listingPage fetches one HTML page through colly and returns it with the address it was found at.
+func listingPage(ctx context.Context, f Fetcher, address string) (*goquery.Document, string, error) {
+	c := colly.NewCollector()
+	// Set after construction: COLLY_* variables override what is given as an option. Everything that
+	// the client already does well (robots, delays, limits, caching, decoding) is off.
+	c.SetClient(f.HTTP())
+	c.Context = ctx
+	c.AllowURLRevisit = true
+	c.IgnoreRobotsTxt = true
+	c.ParseHTTPErrorResponse = true
+	c.MaxBodySize = 0
+	c.MaxDepth = 0
+	c.MaxRequests = 0
+	c.CacheDir = ""
+	c.AllowedDomains, c.DisallowedDomains = nil, nil
+	c.Async, c.DetectCharset, c.CheckHead, c.TraceHTTP = false, false, false, false
+	c.OnRequest(func(r *colly.Request) {
+		// The client writes its own, so that a listing has one stored response however it was asked for.
+		r.Headers.Del("User-Agent")
+		r.Headers.Del("Accept")
+	})
+	var doc *goquery.Document
+	var final string
+	var failed error
+	c.OnResponse(func(r *colly.Response) {
+		final = corpus.CanonicalURL(r.Request.URL.String())
+		if r.StatusCode != http.StatusOK {
+			failed = &StatusError{URL: final, Status: r.StatusCode}
+			return
+		}
+		doc, failed = goquery.NewDocumentFromReader(bytes.NewReader(r.Body))
+	})
+	if err := c.Visit(address); err != nil {
+		return nil, "", fmt.Errorf("discover %s: %w", address, err)
+	}
+	if failed != nil {
+		return nil, "", failed
+	}
+	if doc == nil {
+		return nil, "", fmt.Errorf("discover %s: no response", address)
+	}
+	return doc, final, nil
+}
+
+// nextPage returns where the button with this label leads, "" if there is none or it leads back here.
+// Pagers give a query alone, which counts from the listing's own path.
+func nextPage(address string, buttons *goquery.Selection, label string) string {
+	next := ""
+	buttons.EachWithBreak(func(_ int, b *goquery.Selection) bool {
+		if strings.EqualFold(text(b), label) {
+			next = corpus.ResolveURL(address, b.AttrOr("href", ""))
+			return false
+		}
+		return true
+	})
+	if corpus.IdentityURL(next) == corpus.IdentityURL(address) {
+		return ""
+	}
+	return next
+}
+
+// pageNumber returns the parameter page of an address, 1 without one.
+func pageNumber(address string) int {
+	u, err := url.Parse(address)
+	if err != nil {
+		return 1
+	}
+	n, err := strconv.Atoi(u.Query().Get("page"))
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
+// ofOrigin reports whether an address lies at one of the origins; http and https are one.
+func ofOrigin(address string, origins ...string) bool {
+	at := authority(address)
+	return at != "" && slices.ContainsFunc(origins, func(o string) bool { return authority(o) == at })
+}
+
+// authority returns host and port of an address in their canonical spelling.
+func authority(address string) string {
+	u, err := url.Parse(corpus.IdentityURL(address))
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// untracked returns an address without what tells how the page was reached; unlike the identity
+// address it can still be requested, because it keeps its scheme.
+func untracked(address string) string {
+	id := corpus.IdentityURL(address)
+	if strings.HasPrefix(corpus.CanonicalURL(address), "http://") {
+		return "http://" + strings.TrimPrefix(id, "https://")
+	}
+	return id
+}
+
+// text returns the text of a selection with white space folded.
+func text(s *goquery.Selection) string { return corpus.Space(s.Text()) }
+
+// texts returns the texts of the elements of a selection, without empty ones.
+func texts(s *goquery.Selection) []string {
+	var out []string
+	s.Each(func(_ int, e *goquery.Selection) {
+		if t := text(e); t != "" {
+			out = append(out, t)
+		}
+	})
+	return out
+}
+
+// markupError says what a page has where a selector found nothing.
+func markupError(doing, address, want string, doc *goquery.Document) error {
+	has := pageTitle(doc)
+	for _, tag := range []string{"h1", "h2", "article", "form", "p"} {
+		if n := doc.Find(tag).Length(); n > 0 {
+			has += fmt.Sprintf(", %d %s", n, tag)
+		}
+	}
+	if class := doc.Find("article[class], main[class], main [class]").First().AttrOr("class", ""); class != "" {
+		has += fmt.Sprintf(", first of class %q", corpus.Space(class))
+	}
+	return &MarkupError{Doing: doing, URL: address, Want: want, Has: has}
+}
+
+// pageTitle quotes what a page calls itself.
+func pageTitle(doc *goquery.Document) string {
+	title := text(doc.Find("title").First())
+	if title == "" {
+		return "no title"
+	}
+	if r := []rune(title); len(r) > 120 {
+		title = string(r[:120]) + "…"
+	}
+	return fmt.Sprintf("title %q", title)
+}

@@ -1,0 +1,292 @@
+package scrapers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/corpus"
+	"assay/fetch"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// An outcome is what a site makes of one fixture: the golden file beside it.
+type outcome struct {
+	Claims   []corpus.Claim `json:"claims,omitempty"`
+	Listing  *Listing       `json:"listing,omitempty"`
+	Excluded string         `json:"excluded,omitempty"`
+	Error    string         `json:"error,omitempty"`
+}
+
+func outcomeOf(claims []corpus.Claim, listing *Listing, err error) outcome {
+	var ex *corpus.ExcludedError
+	switch {
+	case errors.As(err, &ex):
+		return outcome{Excluded: ex.Reason}
+	case err != nil:
+		return outcome{Error: err.Error()}
+	}
+	return outcome{Claims: claims, Listing: listing}
+}
+
+// A fixture is a page of testdata/<site>, under the address that pages.tsv gives it.
+type fixture struct {
+	file, address string
+	body          []byte
+}
+
+func (f fixture) listing() bool { return strings.HasPrefix(f.file, "listing") }
+
+func (f fixture) page(t *testing.T) *fetch.Page {
+	t.Helper()
+	p, err := fetch.NewPage(f.address, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, f.body, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatalf("page %s: %v", f.file, err)
+	}
+	return p
+}
+
+func fixtures(t *testing.T, site string) []fixture {
+	t.Helper()
+	dir := filepath.Join("testdata", site)
+	rows, err := os.ReadFile(filepath.Join(dir, "pages.tsv"))
+	if err != nil {
+		t.Fatalf("site %s has no fixtures: %v", site, err)
+	}
+	var out []fixture
+	for _, line := range strings.Split(strings.TrimSpace(string(rows)), "\n")[1:] {
+		file, address, ok := strings.Cut(line, "\t")
+		if !ok {
+			t.Fatalf("%s: row %q is not file and address", dir, line)
+		}
+		body, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, fixture{file, address, body})
+	}
+	pages, err := filepath.Glob(filepath.Join(dir, "*.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		if !slices.ContainsFunc(out, func(f fixture) bool { return f.file == filepath.Base(page) }) {
+			t.Errorf("%s has no address in pages.tsv", page)
+		}
+	}
+	return out
+}
+
+func TestSites(t *testing.T) {
+	if !slices.IsSortedFunc(All, func(a, b Site) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("All is not sorted by name")
+	}
+	for _, site := range All {
+		t.Run(site.Name, func(t *testing.T) {
+			if site.Version < 1 || site.Doc == "" || site.Host == "" || site.Reference == "" {
+				t.Errorf("version, doc, host or reference is missing: %+v", site)
+			}
+			if !slices.Contains([]string{"captured", "documented", "unproven"}, site.Proven) {
+				t.Errorf("proven = %q", site.Proven)
+			}
+			seen := map[string]bool{}
+			for _, f := range fixtures(t, site.Name) {
+				t.Run(f.file, func(t *testing.T) {
+					got := run(t, site, f)
+					if again := run(t, site, f); !cmp.Equal(got, again) {
+						t.Errorf("a second reading differs:\n%s", cmp.Diff(got, again))
+					}
+					golden(t, filepath.Join("testdata", site.Name, strings.TrimSuffix(f.file, ".html")+".json"), got)
+					conforms(t, site, f, got)
+					seen["claim"] = seen["claim"] || got.Claims != nil
+					seen["excluded page"] = seen["excluded page"] || got.Excluded != "" && !f.listing()
+					seen["broken page"] = seen["broken page"] || got.Error != "" && !f.listing()
+					seen["listing with a next page"] = seen["listing with a next page"] || got.Listing != nil && got.Listing.Next != ""
+					seen["last listing"] = seen["last listing"] || got.Listing != nil && len(got.Listing.Refs) > 0 && got.Listing.Next == ""
+				})
+			}
+			for _, kind := range []string{"claim", "excluded page", "broken page", "listing with a next page", "last listing"} {
+				if !seen[kind] {
+					t.Errorf("testdata/%s has no %s", site.Name, kind)
+				}
+			}
+			for _, body := range []string{"", "<p>hello", "{}", "\x00\xff"} {
+				f := fixture{"none.html", "https://" + site.Host + "/nothing/here", []byte(body)}
+				if claims, err := site.Parse(f.page(t)); err == nil {
+					t.Errorf("Parse of %q = %d claims without an error", body, len(claims))
+				}
+			}
+			for _, start := range append(site.Start("", nil), site.Start("http://mirror.example:8080", []string{"a b"})...) {
+				if start != corpus.CanonicalURL(start) || site.Recognise("", start) || site.Recognise("http://mirror.example:8080", start) {
+					t.Errorf("start address %s is not canonical, or taken for an item", start)
+				}
+			}
+		})
+	}
+}
+
+// run reads a fixture as the engine would: a listing through colly, an item page by Parse.
+func run(t *testing.T, site Site, f fixture) outcome {
+	t.Helper()
+	if f.listing() {
+		address := corpus.CanonicalURL(f.address)
+		l, err := site.Discover(t.Context(), folderFetcher{address: f.body}, address)
+		return outcomeOf(nil, &l, err)
+	}
+	claims, err := site.Parse(f.page(t))
+	return outcomeOf(claims, nil, err)
+}
+
+// conforms holds what is true of every site.
+func conforms(t *testing.T, site Site, f fixture, got outcome) {
+	t.Helper()
+	if item := site.Recognise("", f.address); item && f.listing() || !item && got.Claims != nil {
+		t.Errorf("Recognise(%s) = %v", f.address, item)
+	}
+	if got.Error != "" && !strings.Contains(got.Error, corpus.CanonicalURL(f.address)) {
+		t.Errorf("error %q does not name %s", got.Error, f.address)
+	}
+	for i, c := range got.Claims {
+		if c.ID != corpus.ClaimID(c.Text, c.Speaker, c.ReviewURL, c.StatedDate) || c.Source != site.Name || c.Position != i {
+			t.Errorf("claim %d has id %s, source %s, position %d", i, c.ID, c.Source, c.Position)
+		}
+		if c.Text == "" || c.RatingRaw == "" || c.ReviewURL == "" || c.Text != corpus.Space(c.Text) {
+			t.Errorf("claim %d lacks text, rating or review: %+v", i, c)
+		}
+		unmapped := corpus.HasFlag(c.Flags, corpus.FlagUnmapped)
+		if unmapped != (c.Verdict6 == "") || unmapped != (c.Rating == "") || unmapped != (c.Status == "") {
+			t.Errorf("claim %d: flags %q with rating %q, verdict %q, status %q", i, c.Flags, c.Rating, c.Verdict6, c.Status)
+		}
+		for _, day := range []string{c.StatedDate, c.ReviewDate} {
+			if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
+				t.Errorf("claim %d: date %q", i, day)
+			}
+		}
+	}
+	if got.Listing == nil {
+		return
+	}
+	for _, ref := range got.Listing.Refs {
+		if ref.Source != site.Name || ref.URL != corpus.CanonicalURL(ref.URL) || !site.Recognise("", ref.URL) {
+			t.Errorf("ref %+v is no canonical item address of %s", ref, site.Name)
+		}
+	}
+	if next := got.Listing.Next; next != corpus.CanonicalURL(next) || next != "" && site.Recognise("", next) {
+		t.Errorf("next = %q", next)
+	}
+}
+
+// golden compares a value with its file, or writes the file under -update.
+func golden(t *testing.T, file string, got outcome) {
+	t.Helper()
+	if *update {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		if err := e.Encode(got); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want outcome
+	if err := json.Unmarshal(raw, &want); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// unlisted compares the files of the folder with the two slices and says what is in one place alone.
+func unlisted(files []string, sites, tables []string) []string {
+	shared := []string{"site.go", "table.go"}
+	var out []string
+	for _, f := range files {
+		if !strings.HasSuffix(f, ".go") || strings.HasSuffix(f, "_test.go") || slices.Contains(shared, f) {
+			continue
+		}
+		name := strings.TrimSuffix(f, ".go")
+		if table, ok := strings.CutPrefix(name, "table_"); ok {
+			if !slices.Contains(tables, table) {
+				out = append(out, f+" is not in Tables")
+			}
+		} else if !slices.Contains(sites, name) {
+			out = append(out, f+" is not in All")
+		}
+	}
+	for _, s := range sites {
+		if !slices.Contains(files, s+".go") {
+			out = append(out, s+" has no file of its name")
+		}
+	}
+	for _, s := range tables {
+		if !slices.Contains(files, "table_"+s+".go") {
+			out = append(out, s+" has no file table_"+s+".go")
+		}
+	}
+	return out
+}
+
+func TestEveryFileIsListed(t *testing.T) {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files, sites, tables []string
+	for _, e := range entries {
+		files = append(files, e.Name())
+	}
+	for _, s := range All {
+		sites = append(sites, s.Name)
+	}
+	for _, s := range Tables {
+		tables = append(tables, s.Name)
+	}
+	for _, problem := range unlisted(files, sites, tables) {
+		t.Error(problem)
+	}
+
+	got := unlisted([]string{"site.go", "table.go", "a.go", "a_test.go", "b_js.go", "table_c.go", "README.md"}, []string{"a", "d"}, []string{"e"})
+	want := []string{"b_js.go is not in All", "table_c.go is not in Tables", "d has no file of its name", "e has no file table_e.go"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("unlisted (-want +got):\n%s", diff)
+	}
+}
+
+func TestNamed(t *testing.T) {
+	for _, s := range All {
+		if got, err := SiteNamed(s.Name); err != nil || got.Name != s.Name {
+			t.Errorf("SiteNamed(%q) = %q, %v", s.Name, got.Name, err)
+		}
+	}
+	if _, err := SiteNamed("politifcat"); err == nil || !strings.Contains(err.Error(), "politifact") {
+		t.Errorf("SiteNamed of an unknown name = %v; want the known ones", err)
+	}
+	for _, s := range Tables {
+		if got, err := TableNamed(s.Name); err != nil || got.Name != s.Name {
+			t.Errorf("TableNamed(%q) = %q, %v", s.Name, got.Name, err)
+		}
+	}
+	if _, err := TableNamed("raguardian"); err == nil || !strings.Contains(err.Error(), "raguard") {
+		t.Errorf("TableNamed of an unknown name = %v; want the known ones", err)
+	}
+}

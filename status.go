@@ -1,0 +1,451 @@
+package assay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"assay/corpus"
+	"assay/kv"
+	"assay/pipeline"
+)
+
+// A Reader answers questions about a workspace: the workspace itself, or the process that holds it.
+type Reader interface {
+	Status(ctx context.Context) (StatusReport, error)
+	Why(ctx context.Context, item string) ([]pipeline.Explanation, error)
+	List(ctx context.Context, q ListQuery) ([]Listed, error)
+	Show(ctx context.Context, id string) (json.RawMessage, error)
+	Backup(ctx context.Context, out io.Writer) (records int, err error)
+}
+
+// StatusReport says how fresh every stage is.
+type StatusReport struct {
+	pipeline.Report
+	Building bool `json:"building"` // a build runs in the process that answered
+	Ratings  int  `json:"ratings_waiting"`
+}
+
+// Status walks the corpus without running anything and counts items by reason.
+func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
+	e := w.newEngine(pipeline.Options{Explain: true})
+	k := &walk{w: w, e: e, below: true, stages: stages{w: w, explain: true}}
+	if err := k.run(ctx); err != nil {
+		return StatusReport{}, err
+	}
+	waiting, err := w.tables.Ratings.Count("")
+	if err != nil {
+		return StatusReport{}, err
+	}
+	w.engine.RLock()
+	defer w.engine.RUnlock()
+	return StatusReport{Report: e.Report(), Building: w.engine.Engine != nil, Ratings: waiting}, nil
+}
+
+// Why explains the items whose key is item or, for an address or a claim, that lead to it.
+func (w *Workspace) Why(ctx context.Context, item string) ([]pipeline.Explanation, error) {
+	clean := corpus.CleanURL(item)
+	e := w.newEngine(pipeline.Options{Explain: true, Why: func(_, key string) bool {
+		return key == item || key == clean
+	}})
+	k := &walk{w: w, e: e, below: true, stages: stages{w: w, explain: true}}
+	if err := k.run(ctx); err != nil {
+		return nil, err
+	}
+	why := e.Why()
+	if len(why) == 0 {
+		return nil, fmt.Errorf("no live item has the key %q; keys are page addresses, claim ids (c_...), pair ids (p_...) and table rows (raguard/12); assay ls STAGE lists them", item)
+	}
+	return why, nil
+}
+
+// ListQuery chooses items of a stage. Empty fields choose all.
+type ListQuery struct {
+	Stage  string `json:"stage"`           // a kind, kind/plugin, or "ratings" for the queue
+	State  string `json:"state,omitzero"`  // done, excluded, failed, waiting
+	Reason string `json:"reason,omitzero"` // of an exclusion or failure
+	Label  string `json:"label,omitzero"`  // of label items
+	Source string `json:"source,omitzero"` // part of the key, e.g. a host
+	Sample int    `json:"sample,omitzero"` // so many, drawn with Seed
+	Seed   uint64 `json:"seed,omitzero"`
+}
+
+// Listed is one line of a listing.
+type Listed struct {
+	pipeline.ItemInfo
+	Label   string `json:"label,omitzero"`
+	Summary string `json:"summary,omitzero"`
+}
+
+// List returns the stored items that a query chooses, in key order.
+func (w *Workspace) List(ctx context.Context, q ListQuery) ([]Listed, error) {
+	if q.Stage == "ratings" {
+		return w.listRatings()
+	}
+	if kind, _, _ := strings.Cut(q.Stage, "/"); q.Stage != "" && !slices.ContainsFunc(Stages(), func(s StageKind) bool { return s.Kind == kind }) {
+		return nil, fmt.Errorf("stage %q is unknown; stages are %s, and ratings for the queue", q.Stage, strings.Join(names(Stages(), func(s StageKind) string { return s.Kind }), ", "))
+	}
+	e := w.newEngine(pipeline.Options{Explain: true})
+	var out []Listed
+	for info, err := range e.Items(q.Stage) {
+		if err != nil {
+			return out, err
+		}
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		if q.State != "" && info.State != q.State || q.Reason != "" && info.Reason != q.Reason || q.Source != "" && !strings.Contains(info.Key, q.Source) {
+			continue
+		}
+		l := Listed{ItemInfo: info}
+		if err := w.describe(e, &l); err != nil {
+			return out, err
+		}
+		if q.Label != "" && l.Label != q.Label {
+			continue
+		}
+		out = append(out, l)
+	}
+	if q.Sample > 0 && q.Sample < len(out) {
+		rng := rand.New(rand.NewPCG(q.Seed, q.Seed))
+		picked := rng.Perm(len(out))[:q.Sample]
+		slices.Sort(picked)
+		sample := make([]Listed, 0, q.Sample)
+		for _, i := range picked {
+			sample = append(sample, out[i])
+		}
+		out = sample
+	}
+	return out, nil
+}
+
+// describe adds what a person wants to see in a line: a claim's text, a label.
+func (w *Workspace) describe(e *pipeline.Engine, l *Listed) error {
+	kind, _, _ := strings.Cut(l.Stage, "/")
+	if l.State != "done" || kind != KindLabel && kind != KindParse && kind != KindPlan {
+		return nil
+	}
+	item, ok, err := e.Item(l.Stage, l.Key)
+	if err != nil || !ok {
+		return err
+	}
+	switch kind {
+	case KindLabel:
+		var label corpus.Label
+		if err := json.Unmarshal(item.Out, &label); err != nil {
+			return fmt.Errorf("read %s %s: %w", l.Stage, l.Key, err)
+		}
+		l.Label, l.Summary = string(label.Label), label.ClaimID+" "+label.DocumentID
+	case KindParse:
+		var claims []corpus.Claim
+		if err := json.Unmarshal(item.Out, &claims); err != nil {
+			return fmt.Errorf("read %s %s: %w", l.Stage, l.Key, err)
+		}
+		for _, c := range claims {
+			l.Summary = strings.TrimSpace(l.Summary + " " + c.ID + " " + c.Rating + " " + c.Text)
+		}
+	case KindPlan:
+		var trace corpus.Trace
+		if err := json.Unmarshal(item.Out, &trace); err != nil {
+			return fmt.Errorf("read %s %s: %w", l.Stage, l.Key, err)
+		}
+		l.Summary = fmt.Sprintf("%d kept of %d: %s", len(trace.Kept()), len(trace.Candidates), strings.Join(trace.Queries, " | "))
+	}
+	return nil
+}
+
+func (w *Workspace) listRatings() ([]Listed, error) {
+	var out []Listed
+	for entry, err := range w.tables.Ratings.Scan("", "") {
+		if err != nil {
+			return out, err
+		}
+		out = append(out, Listed{
+			ItemInfo: pipeline.ItemInfo{Stage: "ratings", Key: entry.Value.Source + "/" + entry.Value.Raw, State: "waiting"},
+			Summary:  entry.Value.Example,
+		})
+	}
+	return out, nil
+}
+
+// provenance is what Show tells of a record: the record, and what led to it.
+type provenance struct {
+	ID        string           `json:"id"`
+	Claim     *corpus.Claim    `json:"claim,omitempty"`
+	Document  *corpus.Document `json:"document,omitempty"`
+	Trace     *corpus.Trace    `json:"trace,omitempty"`
+	Zero      json.RawMessage  `json:"zero,omitempty"`
+	Label     *corpus.Label    `json:"label,omitempty"`
+	Labels    []corpus.Label   `json:"labels,omitempty"`
+	Items     []shownItem      `json:"items,omitempty"`
+	Exchanges any              `json:"exchanges,omitempty"`
+	Leads     []Lead           `json:"leads,omitempty"`
+	Links     []corpus.Link    `json:"links,omitempty"`
+	Calls     []any            `json:"calls,omitempty"`
+}
+
+type shownItem struct {
+	Stage string `json:"stage"`
+	Key   string `json:"key"`
+	pipeline.Item
+}
+
+// MarshalJSON shows the item's own form beside its names.
+func (s shownItem) MarshalJSON() ([]byte, error) {
+	item, err := json.Marshal(s.Item)
+	if err != nil {
+		return nil, err
+	}
+	head, err := json.Marshal(struct {
+		Stage string `json:"stage"`
+		Key   string `json:"key"`
+	}{s.Stage, s.Key})
+	if err != nil {
+		return nil, err
+	}
+	return append(append(head[:len(head)-1], ','), item[1:]...), nil
+}
+
+// errNotFound ends a search through items.
+var errNotFound = errors.New("not found")
+
+// Show returns one record with its whole provenance: a claim, a pair, a document, a page by its
+// address, a row, or a model call.
+func (w *Workspace) Show(ctx context.Context, id string) (json.RawMessage, error) {
+	p := &provenance{ID: id}
+	e := w.newEngine(pipeline.Options{Explain: true})
+	var err error
+	switch {
+	case strings.HasPrefix(id, "c_"):
+		err = w.showClaim(ctx, e, p, id)
+	case strings.HasPrefix(id, "p_"):
+		err = w.showPair(ctx, e, p, id)
+	case strings.Contains(id, "://"):
+		err = w.showPage(ctx, e, p, id)
+	default:
+		err = w.showOther(e, p, id)
+	}
+	if errors.Is(err, errNotFound) {
+		return nil, fmt.Errorf("nothing stored has the id %q; ids are claims (c_...), pairs (p_...), documents (reddit:t3_..., raguard:..., d_...), page addresses, rows (raguard/12) and model calls", id)
+	} else if err != nil {
+		return nil, fmt.Errorf("show %s: %w", id, err)
+	}
+	return json.MarshalIndent(p, "", "  ")
+}
+
+// items adds the stored items with a key, in stage order.
+func (w *Workspace) items(e *pipeline.Engine, p *provenance, key string, stages ...string) (found bool, err error) {
+	for _, stage := range stages {
+		item, ok, err := e.Item(stage, key)
+		if err != nil {
+			return found, err
+		}
+		if ok {
+			p.Items = append(p.Items, shownItem{stage, key, item})
+			found = true
+		}
+	}
+	return found, nil
+}
+
+func (w *Workspace) showClaim(ctx context.Context, e *pipeline.Engine, p *provenance, id string) error {
+	for info, err := range e.Items(KindParse) {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		item, ok, err := e.Item(info.Stage, info.Key)
+		if err != nil {
+			return err
+		}
+		if !ok || !strings.Contains(string(item.Out), id) {
+			continue
+		}
+		var claims []corpus.Claim
+		if err := json.Unmarshal(item.Out, &claims); err != nil {
+			return err
+		}
+		for _, c := range claims {
+			if c.ID != id {
+				continue
+			}
+			if p.Claim == nil {
+				p.Claim = &c
+			}
+			p.Items = append(p.Items, shownItem{info.Stage, info.Key, item})
+			if err := w.showSources(p, info.Key); err != nil {
+				return err
+			}
+		}
+	}
+	if p.Claim == nil {
+		return errNotFound
+	}
+	k := stages{w: w}
+	if _, err := w.items(e, p, id, k.plan().Name, k.zero().Name); err != nil {
+		return err
+	}
+	for _, item := range p.Items {
+		switch kind, _, _ := strings.Cut(item.Stage, "/"); kind {
+		case KindPlan:
+			p.Trace = &corpus.Trace{}
+			if len(item.Out) > 0 {
+				if err := json.Unmarshal(item.Out, p.Trace); err != nil {
+					return err
+				}
+			}
+		case KindZero:
+			p.Zero = item.Out
+		}
+	}
+	for info, err := range e.Items(k.label().Name) {
+		if err != nil {
+			return err
+		}
+		item, ok, err := e.Item(info.Stage, info.Key)
+		if err != nil {
+			return err
+		}
+		var l corpus.Label
+		if ok && strings.Contains(string(item.Out), id) && json.Unmarshal(item.Out, &l) == nil && l.ClaimID == id {
+			p.Labels = append(p.Labels, l)
+		}
+	}
+	return nil
+}
+
+// showSources adds where a page or row came from.
+func (w *Workspace) showSources(p *provenance, key string) error {
+	if !strings.Contains(key, "://") {
+		links, err := w.links(key)
+		p.Links = append(p.Links, links...)
+		return err
+	}
+	ex, err := w.fetch.Exchanges(key)
+	if err != nil {
+		return err
+	}
+	p.Exchanges = ex
+	for entry, err := range w.tables.Leads.Scan(kv.Prefix(corpus.IdentityURL(key)), "") {
+		if err != nil {
+			return err
+		}
+		p.Leads = append(p.Leads, entry.Value)
+	}
+	return nil
+}
+
+func (w *Workspace) showPair(ctx context.Context, e *pipeline.Engine, p *provenance, id string) error {
+	found, err := w.items(e, p, id, stages{w: w}.label().Name)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errNotFound
+	}
+	item := p.Items[0]
+	if len(item.Out) == 0 {
+		return nil // excluded or failed: the item says why
+	}
+	p.Label = &corpus.Label{}
+	if err := json.Unmarshal(item.Out, p.Label); err != nil {
+		return err
+	}
+	for _, call := range append([]string{p.Label.Call}, p.Label.Calls...) {
+		if rec, ok, err := w.llm.Record(call); err != nil {
+			return err
+		} else if ok && !slices.ContainsFunc(p.Calls, func(c any) bool { return c == any(rec) }) {
+			p.Calls = append(p.Calls, rec)
+		}
+	}
+	if pooled, ok, err := w.tables.Pool.Get(p.Label.DocumentID); err != nil {
+		return err
+	} else if ok {
+		p.Document = &pooled.Document
+	}
+	of := &provenance{}
+	if err := w.showClaim(ctx, e, of, p.Label.ClaimID); err != nil && !errors.Is(err, errNotFound) {
+		return err
+	}
+	p.Claim = of.Claim
+	return nil
+}
+
+func (w *Workspace) showPage(_ context.Context, e *pipeline.Engine, p *provenance, id string) error {
+	key := corpus.CleanURL(id)
+	var stageNames []string
+	for info, err := range e.Items("") {
+		if err != nil {
+			return err
+		}
+		if info.Key == key {
+			stageNames = append(stageNames, info.Stage)
+		}
+	}
+	if _, err := w.items(e, p, key, stageNames...); err != nil {
+		return err
+	}
+	if err := w.showSources(p, key); err != nil {
+		return err
+	}
+	ex, err := w.fetch.Exchanges(key)
+	if err != nil {
+		return err
+	}
+	if len(p.Items) == 0 && len(ex) == 0 && len(p.Leads) == 0 {
+		return errNotFound
+	}
+	return nil
+}
+
+func (w *Workspace) showOther(e *pipeline.Engine, p *provenance, id string) error {
+	if pooled, ok, err := w.tables.Pool.Get(id); err != nil {
+		return err
+	} else if ok {
+		p.Document = &pooled.Document
+		return nil
+	}
+	if rec, ok, err := w.llm.Record(id); err != nil {
+		return err
+	} else if ok {
+		p.Calls = append(p.Calls, rec)
+		return nil
+	}
+	for info, err := range e.Items("") {
+		if err != nil {
+			return err
+		}
+		if info.Key == id {
+			if _, err := w.items(e, p, id, info.Stage); err != nil {
+				return err
+			}
+			return w.showSources(p, id)
+		}
+		if kind, _, _ := strings.Cut(info.Stage, "/"); kind != KindDocument {
+			continue
+		}
+		var d corpus.Document
+		item, ok, err := e.Item(info.Stage, info.Key)
+		if err != nil {
+			return err
+		}
+		if ok && strings.Contains(string(item.Out), id) && json.Unmarshal(item.Out, &d) == nil && d.ID == id {
+			p.Document = &d
+			p.Items = append(p.Items, shownItem{info.Stage, info.Key, item})
+			return w.showSources(p, info.Key)
+		}
+	}
+	return errNotFound
+}
+
+// Backup writes the whole store as a stream that Restore reads.
+func (w *Workspace) Backup(ctx context.Context, out io.Writer) (records int, err error) {
+	return w.store.Backup(ctx, out)
+}

@@ -1,0 +1,71 @@
+package assay
+
+import (
+	"encoding/json"
+
+	"assay/corpus"
+	"assay/kv"
+	"assay/scrapers"
+)
+
+// Tables of a workspace's store that belong to the root. Beside them, fetch keeps exchanges and
+// bodies, llm keeps call records, and pipeline keeps one item per (stage, key); each says so in its
+// package comment.
+type tables struct {
+	// Rows: (table, number) => a row of an imported claims table or of an import of pairs. A row is a
+	// root of the release: parse/<table> turns it into a claim.
+	Rows kv.Bucket[scrapers.Row]
+
+	// Links: (row key, document number or id) => an imported (claim, document) pair with the label
+	// that its table published.
+	Links kv.Bucket[corpus.Link]
+
+	// Pool: document id => a document that came by import, with its place in the order of arrival.
+	// The search index is a cache over this table.
+	Pool kv.Bucket[Pooled]
+
+	// Arrivals: big-endian sequence number => document id, so that the index catches up by reading
+	// what it has not seen.
+	Arrivals kv.Bucket[string]
+
+	// Ratings: (source, printed rating) => a rating that no map names, waiting for a person.
+	Ratings kv.Bucket[QueuedRating]
+
+	// Leads: (identity address, address as found) => where a page was found.
+	Leads kv.Bucket[Lead]
+
+	// Reports: run start => the report of a build.
+	Reports kv.Bucket[json.RawMessage]
+}
+
+// Pooled is a stored document and its sequence number. A changed document gets a new number.
+type Pooled struct {
+	Seq      uint64          `json:"seq"`
+	Document corpus.Document `json:"document"`
+	Notes    []string        `json:"notes,omitzero"`
+}
+
+// QueuedRating is a rating that waits for a map entry.
+type QueuedRating struct {
+	Source  string `json:"source"`
+	Raw     string `json:"raw"`
+	Example string `json:"example"` // address of a page that prints it
+}
+
+// Lead says how a page was found.
+type Lead struct {
+	Address string `json:"address"`
+	On      string `json:"on"` // the listing page, or "stored"
+}
+
+func openTables(s *kv.Store) tables {
+	return tables{
+		Rows:     kv.In[scrapers.Row](s, "rows", 1),
+		Links:    kv.In[corpus.Link](s, "links", 1),
+		Pool:     kv.In[Pooled](s, "pool", 1),
+		Arrivals: kv.In[string](s, "arrivals", 1),
+		Ratings:  kv.In[QueuedRating](s, "ratings", 1),
+		Leads:    kv.In[Lead](s, "leads", 1),
+		Reports:  kv.In[json.RawMessage](s, "reports", 1),
+	}
+}

@@ -1,0 +1,586 @@
+package assay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sort"
+	"strings"
+
+	"assay/annotate"
+	"assay/corpus"
+	"assay/fetch"
+	"assay/pipeline"
+	"assay/planner"
+	"assay/scrapers"
+)
+
+// A walk goes from the live references through the stages. Build, Status, Release and GC are walks
+// over engines in different modes, so they cannot disagree about what belongs to the corpus.
+type walk struct {
+	w      *Workspace
+	e      *pipeline.Engine
+	until  string // last kind of stage; "" means label
+	below  bool   // go on under stale items with their last output
+	visit  visitor
+	stages stages
+}
+
+// A visitor is told what a walk meets. Nil functions are left out. They are called from many
+// goroutines; an error ends the walk.
+type visitor struct {
+	claim    func(ref corpus.Ref, c corpus.Claim, binary string) error
+	trace    func(c corpus.Claim, t corpus.Trace, links []corpus.Link) error
+	pair     func(c corpus.Claim, d corpus.Document, l corpus.Label, ev evidence) error
+	withheld func(what, reason string) error
+	calls    func(ids ...string) error
+}
+
+// evidence is one document of one claim with what led to it.
+type evidence struct {
+	documentID string
+	url        string
+	hits       []corpus.Hit
+	link       *corpus.Link // the imported pair, if there is one
+}
+
+func (k *walk) reaches(kind string) bool {
+	for _, s := range Stages() {
+		if s.Kind == kind {
+			return true
+		}
+		if s.Kind == k.until {
+			return false
+		}
+	}
+	return false
+}
+
+// run walks everything that is live. The error is one that ends the run.
+func (k *walk) run(ctx context.Context) error {
+	recipe := k.w.Config.Recipe
+	var lanes []func(context.Context) iter.Seq2[struct{}, error]
+	for _, sr := range recipe.Sites {
+		site, err := scrapers.SiteNamed(sr.Name)
+		if err != nil {
+			return err
+		}
+		base := strings.TrimSuffix(sr.Base, "/")
+		lanes = append(lanes, func(ctx context.Context) iter.Seq2[struct{}, error] {
+			return pipeline.Each(ctx, k.w.workers(), k.refs(ctx, site, base), k.page(site))
+		})
+	}
+	if slices.Contains(recipe.Discover, DiscoverImported) {
+		for _, table := range scrapers.Tables {
+			lanes = append(lanes, func(ctx context.Context) iter.Seq2[struct{}, error] {
+				return pipeline.Each(ctx, k.w.workers(), k.rows(table), k.row(table))
+			})
+		}
+	}
+	for _, err := range pipeline.Lanes(ctx, lanes...) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settled turns the outcome of one item into the walk's: a run-ending error is returned, an item
+// without output is left out and counted, and ok says whether there is an output to go on with.
+func (k *walk) settled(ctx context.Context, what string, err error) (_ context.Context, ok bool, _ error) {
+	if k.below {
+		ctx, err = pipeline.Below(ctx, err)
+	}
+	var item *pipeline.ItemError
+	switch {
+	case err == nil:
+		return ctx, true, nil
+	case pipeline.Ends(err):
+		return ctx, false, err
+	case errors.As(err, &item) && item.Excl != nil:
+		return ctx, false, k.withhold(what, item.Excl.Reason)
+	case errors.As(err, &item):
+		return ctx, false, k.withhold(what, "failed: "+item.Fail.Class)
+	}
+	return ctx, false, k.withhold(what, "stale")
+}
+
+func (k *walk) withhold(what, reason string) error {
+	if k.visit.withheld == nil {
+		return nil
+	}
+	return k.visit.withheld(what, reason)
+}
+
+// refs yields the references of a site once each: what its listings show, then stored pages, as the
+// recipe says. Leads to one page differ by how they were found; the page is fetched by its clean address.
+func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.Seq2[corpus.Ref, error] {
+	return func(yield func(corpus.Ref, error) bool) {
+		seen := map[string]bool{}
+		emit := func(ref corpus.Ref, on string) bool {
+			if err := k.w.lead(k.e, ref.URL, on, k.stages.explain); err != nil {
+				return yield(ref, err)
+			}
+			id := corpus.IdentityURL(ref.URL)
+			if seen[id] {
+				return true
+			}
+			seen[id] = true
+			k.e.Expect(k.stages.parse(site).Name, 1)
+			ref.URL = corpus.CleanURL(ref.URL)
+			return yield(ref, nil)
+		}
+		if slices.Contains(k.w.Config.Recipe.Discover, DiscoverListing) {
+			for _, start := range site.Start(base, k.w.Config.Recipe.Speakers) {
+				for next := start; next != ""; {
+					page := next
+					listing, err := pipeline.Run(ctx, k.e, k.stages.discover(site), page, page)
+					_, ok, err := k.settled(ctx, "listing", err)
+					if err != nil {
+						yield(corpus.Ref{}, err)
+						return
+					}
+					if !ok {
+						break
+					}
+					for _, ref := range listing.Refs {
+						if !emit(ref, page) {
+							return
+						}
+					}
+					next = listing.Next
+				}
+			}
+		}
+		if slices.Contains(k.w.Config.Recipe.Discover, DiscoverStored) {
+			for address, err := range k.w.fetch.Stored(ctx, siteHost(site, base)) {
+				if err != nil {
+					yield(corpus.Ref{}, err)
+					return
+				}
+				if site.Recognise(base, address) && !emit(corpus.Ref{Source: site.Name, URL: address}, DiscoverStored) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func siteHost(site scrapers.Site, base string) string {
+	if base != "" {
+		return corpus.Host(base)
+	}
+	return site.Host
+}
+
+// rows yields the imported rows of a table in key order.
+func (k *walk) rows(table scrapers.Table) iter.Seq2[scrapers.Row, error] {
+	return func(yield func(scrapers.Row, error) bool) {
+		for entry, err := range k.w.tables.Rows.Scan(kvPrefix(table.Name), "") {
+			if err == nil {
+				k.e.Expect(k.stages.row(table).Name, 1)
+			}
+			if !yield(entry.Value, err) {
+				return
+			}
+		}
+	}
+}
+
+// page parses one item page and walks on from each of its claims.
+func (k *walk) page(site scrapers.Site) func(context.Context, corpus.Ref) (struct{}, error) {
+	return func(ctx context.Context, ref corpus.Ref) (struct{}, error) {
+		claims, err := pipeline.Run(ctx, k.e, k.stages.parse(site), ref.URL, ref.URL)
+		return struct{}{}, k.claims(ctx, ref, "", claims, err)
+	}
+}
+
+// row parses one imported row and walks on from each of its claims.
+func (k *walk) row(table scrapers.Table) func(context.Context, scrapers.Row) (struct{}, error) {
+	return func(ctx context.Context, row scrapers.Row) (struct{}, error) {
+		key := table.Name + "/" + row.Key
+		claims, err := pipeline.Run(ctx, k.e, k.stages.row(table), key, row)
+		return struct{}{}, k.claims(ctx, corpus.Ref{Source: table.Name, Row: key}, key, claims, err)
+	}
+}
+
+func (k *walk) claims(ctx context.Context, ref corpus.Ref, row string, claims []corpus.Claim, err error) error {
+	ctx, ok, err := k.settled(ctx, "page", err)
+	if err != nil || !ok {
+		return err
+	}
+	for _, c := range claims {
+		if err := k.claim(ctx, ref, row, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim decides whether a claim is part of the corpus and walks on to its evidence.
+func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.Claim) error {
+	recipe := k.w.Config.Recipe
+	if corpus.HasFlag(c.Flags, corpus.FlagUnmapped) {
+		if err := k.w.queueRating(c, k.stages.explain); err != nil {
+			return err
+		}
+	}
+	if reason := recipe.leavesOut(c); reason != "" {
+		return k.withhold("claim", reason)
+	}
+	projection, err := corpus.ProjectionByName(recipe.Projection)
+	if err != nil {
+		return err
+	}
+	binary, ok := projection.Apply(c)
+	if !ok {
+		return k.withhold("claim", "dropped by projection "+projection.Name)
+	}
+	if k.visit.claim != nil {
+		if err := k.visit.claim(ref, c, binary); err != nil {
+			return err
+		}
+	}
+	if !k.reaches(KindPlan) {
+		return nil
+	}
+	links, err := k.w.links(row)
+	if err != nil {
+		return err
+	}
+	found, ctx, err := k.evidence(ctx, c, links)
+	if err != nil {
+		return err
+	}
+	if !k.reaches(KindDocument) {
+		return nil
+	}
+	docs, err := k.documents(ctx, found)
+	if err != nil || !k.reaches(KindZero) {
+		return err
+	}
+	return k.label(ctx, c, binary, docs)
+}
+
+// leavesOut says why a claim is not of the recipe's corpus, or "".
+func (r Recipe) leavesOut(c corpus.Claim) string {
+	switch {
+	case corpus.HasFlag(c.Flags, corpus.FlagSiteTest):
+		return "the site's own test entry"
+	case corpus.HasFlag(c.Flags, corpus.FlagUnmapped):
+		return "rating unmapped, queued"
+	case len(r.Speakers) > 0 && c.SpeakerSlug != "" && !slices.Contains(r.Speakers, c.SpeakerSlug):
+		return "speaker not in the recipe"
+	case c.StatedDate != "" && (r.Dates.From != "" && c.StatedDate < r.Dates.From || r.Dates.To != "" && c.StatedDate > r.Dates.To):
+		return "date not in the recipe"
+	}
+	return ""
+}
+
+// evidence plans the search for a claim and joins what it keeps with the imported pairs.
+func (k *walk) evidence(ctx context.Context, c corpus.Claim, links []corpus.Link) ([]evidence, context.Context, error) {
+	recipe := k.w.Config.Recipe
+	byID := map[string]*evidence{}
+	var order []string
+	add := func(id, url string, hits ...corpus.Hit) *evidence {
+		ev, ok := byID[id]
+		if !ok {
+			ev = &evidence{documentID: id, url: url}
+			byID[id], order = ev, append(order, id)
+		}
+		ev.hits = append(ev.hits, hits...)
+		return ev
+	}
+	if slices.Contains(recipe.Evidence, EvidenceSearch) {
+		stage := k.stages.plan()
+		k.e.Expect(stage.Name, 1)
+		trace, err := pipeline.Run(ctx, k.e, stage, c.ID, planInput{ID: c.ID, Text: c.Text, Speaker: c.Speaker, Date: c.StatedDate})
+		var ok bool
+		if ctx, ok, err = k.settled(ctx, "search", err); err != nil {
+			return nil, ctx, err
+		}
+		if ok {
+			if k.visit.calls != nil && trace.Call != "" {
+				if err := k.visit.calls(trace.Call); err != nil {
+					return nil, ctx, err
+				}
+			}
+			if k.visit.trace != nil {
+				if err := k.visit.trace(c, trace, links); err != nil {
+					return nil, ctx, err
+				}
+			}
+			for _, cand := range trace.Kept() {
+				add(cand.DocumentID, cand.URL, cand.Hits...)
+			}
+		}
+	}
+	if slices.Contains(recipe.Evidence, EvidencePairs) {
+		for _, l := range links {
+			ev := add(l.DocumentID, "", corpus.Hit{Variant: -1, Rank: l.Rank, Source: tableOf(l.Row)})
+			ev.link = &l
+		}
+	}
+	out := make([]evidence, 0, len(order))
+	for _, id := range order {
+		out = append(out, *byID[id])
+	}
+	return out, ctx, nil
+}
+
+func tableOf(row string) string {
+	table, _, _ := strings.Cut(row, "/")
+	return table
+}
+
+// sourced is a document with what led to it.
+type sourced struct {
+	doc corpus.Document
+	ev  evidence
+}
+
+// documents reads the documents of a claim, each once, and what link posts lead to where the recipe
+// wants it. A document is a function of its address, so claims share it.
+func (k *walk) documents(ctx context.Context, found []evidence) ([]sourced, error) {
+	byID := map[string]int{}
+	var out []sourced
+	add := func(d corpus.Document, ev evidence) {
+		if i, ok := byID[d.ID]; ok {
+			out[i].ev.hits = append(out[i].ev.hits, ev.hits...)
+			if out[i].ev.link == nil {
+				out[i].ev.link = ev.link
+			}
+			return
+		}
+		byID[d.ID] = len(out)
+		out = append(out, sourced{d, ev})
+	}
+	for _, ev := range found {
+		pooled, ok, err := k.w.tables.Pool.Get(ev.documentID)
+		if err != nil {
+			return nil, fmt.Errorf("read document %s: %w", ev.documentID, err)
+		}
+		if ok {
+			add(pooled.Document, ev)
+			if target := pooled.Document.Outbound; target != "" && k.w.Config.Recipe.Planner.FollowLinks {
+				d, ok, err := k.fetched(ctx, target)
+				if err != nil {
+					return nil, err
+				}
+				if ok {
+					add(d, evidence{documentID: d.ID, url: target, hits: slices.Clone(ev.hits)})
+				}
+			}
+			continue
+		}
+		if ev.url == "" {
+			if err := k.withhold("document", "not imported"); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		d, ok, err := k.fetched(ctx, ev.url)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			add(d, ev)
+		}
+	}
+	for i := range out {
+		sortHits(out[i].ev.hits)
+	}
+	return out, nil
+}
+
+func sortHits(hits []corpus.Hit) {
+	sort.Slice(hits, func(i, j int) bool {
+		a, b := hits[i], hits[j]
+		if a.Variant != b.Variant {
+			return a.Variant < b.Variant
+		}
+		if a.Rank != b.Rank {
+			return a.Rank < b.Rank
+		}
+		return a.Source < b.Source
+	})
+}
+
+// fetched is the document behind an address that is not in the pool.
+func (k *walk) fetched(ctx context.Context, url string) (corpus.Document, bool, error) {
+	stage := k.stages.document()
+	key := corpus.CleanURL(url)
+	k.e.Expect(stage.Name, 1)
+	d, err := pipeline.Run(ctx, k.e, stage, key, key)
+	_, ok, err := k.settled(ctx, "document", err)
+	return d, ok, err
+}
+
+// label asks for the zero-context answer and then labels every pair of the claim.
+func (k *walk) label(ctx context.Context, c corpus.Claim, binary string, docs []sourced) error {
+	zero := corpus.AnswerUnknown
+	if k.w.Config.Recipe.Label.ZeroContext && len(docs) > 0 {
+		stage := k.stages.zero()
+		k.e.Expect(stage.Name, 1)
+		z, err := pipeline.Run(ctx, k.e, stage, c.ID, corpus.Claim{ID: c.ID, Text: c.Text})
+		var ok bool
+		if ctx, ok, err = k.settled(ctx, "zero-context answer", err); err != nil {
+			return err
+		}
+		if ok {
+			zero = z.Answer
+			if k.visit.calls != nil && z.Call != "" {
+				if err := k.visit.calls(z.Call); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if !k.reaches(KindLabel) {
+		return nil
+	}
+	stage := k.stages.label()
+	k.e.Expect(stage.Name, len(docs))
+	ins := make([]annotate.Input, len(docs))
+	for i, s := range docs {
+		ins[i] = labelInput(c, binary == "true", s.doc, zero)
+	}
+	results, err := pipeline.Results(ctx, k.e, stage, func(in annotate.Input) string {
+		return corpus.PairID(in.Claim.ID, in.Document.ID)
+	}, ins)
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		_, ok, err := k.settled(ctx, "pair", r.Err)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if r.Out.Status == corpus.LabelHeld {
+			if err := k.withhold("pair", "held for a person"); err != nil {
+				return err
+			}
+		}
+		if k.visit.pair != nil {
+			if err := k.visit.pair(c, docs[i].doc, r.Out, docs[i].ev); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// labelInput holds what the protocol reads and nothing else, so that a changed tag or a new
+// retrieval time labels nothing again.
+func labelInput(c corpus.Claim, gold bool, d corpus.Document, zero corpus.Answer) annotate.Input {
+	return annotate.Input{
+		Claim:    corpus.Claim{ID: c.ID, Text: c.Text},
+		Gold:     gold,
+		Document: corpus.Document{ID: d.ID, Kind: d.Kind, Title: d.Title, Text: d.Text, URL: d.URL, Source: d.Source, BodyStatus: d.BodyStatus, SHA256: d.SHA256},
+		Zero:     zero,
+	}
+}
+
+// planInput is what the search for evidence reads of a claim.
+type planInput struct {
+	ID      string `json:"id"`
+	Text    string `json:"text"`
+	Speaker string `json:"speaker,omitzero"`
+	Date    string `json:"date,omitzero"`
+}
+
+// promptRecipe is a stage's part of the recipe together with the wording of its prompts, so that a
+// changed word reruns what asks with it.
+type promptRecipe[T any] struct {
+	Settings T      `json:"settings"`
+	Prompt   string `json:"prompt"`
+}
+
+// stages makes the stages of a walk from a workspace's recipe.
+type stages struct {
+	w       *Workspace
+	explain bool
+}
+
+func (s stages) discover(site scrapers.Site) pipeline.Stage[string, scrapers.Listing] {
+	return pipeline.Stage[string, scrapers.Listing]{
+		Name: KindDiscover + "/" + site.Name, Version: site.Version,
+		Do: func(ctx context.Context, address string) (scrapers.Listing, error) {
+			return site.Discover(ctx, s.w.fetch, address)
+		},
+	}
+}
+
+func (s stages) parse(site scrapers.Site) pipeline.Stage[string, []corpus.Claim] {
+	return pipeline.Stage[string, []corpus.Claim]{
+		Name: KindParse + "/" + site.Name, Version: site.Version,
+		Do: func(ctx context.Context, address string) ([]corpus.Claim, error) {
+			page, err := s.w.fetch.Get(ctx, fetch.Request{URL: address})
+			if err != nil {
+				return nil, err
+			}
+			return site.Parse(page)
+		},
+	}
+}
+
+func (s stages) row(table scrapers.Table) pipeline.Stage[scrapers.Row, []corpus.Claim] {
+	return pipeline.Stage[scrapers.Row, []corpus.Claim]{
+		Name: KindParse + "/" + table.Name, Version: table.Version,
+		Do: func(_ context.Context, row scrapers.Row) ([]corpus.Claim, error) { return table.Parse(row) },
+	}
+}
+
+func (s stages) plan() pipeline.Stage[planInput, corpus.Trace] {
+	settings := s.w.planSettings()
+	return pipeline.Stage[planInput, corpus.Trace]{
+		Name: KindPlan + "/" + s.w.Config.Recipe.Planner.Policy, Version: planner.Version, Recipe: promptRecipe[planner.Settings]{settings, s.w.promptHash(planner.Keywords.Name)},
+		Do: func(ctx context.Context, in planInput) (corpus.Trace, error) {
+			return planner.Plan(ctx, planner.Env{Model: s.w.llm, Index: s.w.index}, settings,
+				corpus.Claim{ID: in.ID, Text: in.Text, Speaker: in.Speaker, StatedDate: in.Date})
+		},
+	}
+}
+
+func (s stages) document() pipeline.Stage[string, corpus.Document] {
+	return pipeline.Stage[string, corpus.Document]{
+		Name: KindDocument + "/page", Version: planner.PageVersion,
+		Do: func(ctx context.Context, address string) (corpus.Document, error) {
+			page, err := s.w.fetch.Get(ctx, fetch.Request{URL: address})
+			if err != nil {
+				return corpus.Document{}, err
+			}
+			return planner.PageDocument(page)
+		},
+	}
+}
+
+func (s stages) zero() pipeline.Stage[corpus.Claim, annotate.Zero] {
+	p, settings := s.w.protocol(), s.w.zeroSettings()
+	return pipeline.Stage[corpus.Claim, annotate.Zero]{
+		Name: KindZero + "/" + p.Name, Version: p.Version, Recipe: settings,
+		Do: func(ctx context.Context, c corpus.Claim) (annotate.Zero, error) {
+			return p.Zero(ctx, s.w.llm, settings, c)
+		},
+	}
+}
+
+func (s stages) label() pipeline.Stage[annotate.Input, corpus.Label] {
+	p, settings := s.w.protocol(), s.w.labelSettings()
+	return pipeline.Stage[annotate.Input, corpus.Label]{
+		Name: KindLabel + "/" + p.Name, Version: p.Version, Recipe: settings,
+		Do: func(ctx context.Context, in annotate.Input) (corpus.Label, error) {
+			if settings.Mode != annotate.ModeCompat {
+				if ok, reason := planner.Usable(in.Document); !ok {
+					return corpus.Label{}, corpus.Exclude("unusable_body", reason)
+				}
+			}
+			return p.Annotate(ctx, s.w.llm, settings, in)
+		},
+	}
+}

@@ -1,0 +1,412 @@
+package assay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"assay/annotate"
+	"assay/corpus"
+	"assay/fetch"
+	"assay/index"
+	"assay/kv"
+	"assay/llm"
+	"assay/pipeline"
+	"assay/planner"
+)
+
+// Version is what the User-Agent and assay version say.
+const Version = "0.1.0"
+
+// A Workspace is an open folder: its configuration, its store and the clients over it. One process
+// at a time holds it; another one asks the holder through its socket (see Dial).
+type Workspace struct {
+	Dir      string
+	Config   Config
+	Settings []Setting
+	Log      *slog.Logger
+
+	store   *kv.Store
+	tables  tables
+	fetch   *fetch.Client
+	llm     *llm.Client
+	index   *index.Index
+	prompts map[string]string
+
+	// engine is the one that runs now; the clients tell it what they answered.
+	engine struct {
+		sync.RWMutex
+		*pipeline.Engine
+	}
+	leads   sync.Map // lead keys written in this process
+	corrupt corruptions
+}
+
+// OpenOptions says how a workspace is opened.
+type OpenOptions struct {
+	Replay    bool // nothing leaves the machine
+	Offline   bool // no client is asked for anything: a contact is not needed
+	Environ   []string
+	Overrides []Override
+	Log       *slog.Logger
+
+	Now   func() time.Time                           // nil means time.Now
+	Sleep func(context.Context, time.Duration) error // nil means a timer
+}
+
+// stateDir holds everything that is not for people's eyes.
+const stateDir = ".assay"
+
+// Open opens a workspace. A workspace that another process holds is a *kv.LockedError.
+func Open(ctx context.Context, dir string, o OpenOptions) (_ *Workspace, err error) {
+	config, settings, err := LoadConfig(dir, o.Environ, o.Overrides...)
+	if err != nil {
+		return nil, err
+	}
+	w := &Workspace{Dir: dir, Config: config, Settings: settings, Log: o.Log}
+	if w.Log == nil {
+		w.Log = slog.New(slog.DiscardHandler)
+	}
+	if w.prompts, err = readPrompts(filepath.Join(dir, "prompts")); err != nil {
+		return nil, err
+	}
+	state := filepath.Join(dir, stateDir)
+	if err := os.MkdirAll(state, 0o755); err != nil {
+		return nil, fmt.Errorf("open workspace: %w", err)
+	}
+	w.store, err = kv.Open(filepath.Join(state, "store"), kv.Options{
+		Reserve: config.Runtime.ReserveMiB << 20,
+		Holder:  socketPath(dir),
+		Warn:    func(s string) { w.Log.Warn(s) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+		}
+	}()
+	w.tables = openTables(w.store)
+	if err := w.openClients(o); err != nil {
+		return nil, err
+	}
+	if w.index, err = index.Open(filepath.Join(state, "index")); err != nil {
+		return nil, fmt.Errorf("open workspace: %w", err)
+	}
+	w.index.Answered = w.answered
+	return w, w.index.CatchUp(ctx, w.arrivals(w.index.Position()))
+}
+
+func (w *Workspace) openClients(o OpenOptions) (err error) {
+	rt, limits := w.Config.Runtime, w.Config.Recipe.Limits
+	mode := fetch.Live
+	if o.Replay || o.Offline {
+		mode = fetch.Replay
+	}
+	w.fetch, err = fetch.New(fetch.Options{
+		Store: w.store, Mode: mode, Version: Version, Contact: rt.Contact,
+		Delay: gap(rt.Delay), HostDelay: rt.HostDelay, RetryAfterCap: rt.RetryAfterCap,
+		AllowPrivate: rt.AllowPrivate, Resolve: rt.Resolve,
+		Limits: fetch.Limits{PageBytes: limits.Page, DecompressedBytes: limits.Decompressed, FeedBytes: limits.Feed, Redirects: limits.Redirects},
+		Now:    o.Now, Sleep: o.Sleep, Answered: w.answered,
+	})
+	if err != nil {
+		return fmt.Errorf("open workspace: %w", err)
+	}
+	endpoints := map[string]llm.Endpoint{}
+	for name, e := range rt.Endpoints {
+		endpoints[name] = llm.Endpoint{
+			Provider: e.Provider, BaseURL: e.BaseURL, KeyEnv: e.KeyEnv, Profile: e.Profile,
+			Concurrency: e.Concurrency, RPM: e.RPM, TPM: e.TPM, Timeout: e.Timeout,
+		}
+	}
+	w.llm, err = llm.New(llm.Options{
+		Store: w.store, Endpoints: endpoints, Salt: w.Config.Recipe.Salt, Prompts: w.prompts,
+		Replay: o.Replay || o.Offline, MaxUSD: rt.MaxUSD, MaxCalls: rt.MaxCalls, RetryAfterCap: rt.RetryAfterCap,
+		Now: o.Now, Sleep: o.Sleep, Answered: w.answered, Corrupt: w.corrupt.add,
+	})
+	if err != nil {
+		return fmt.Errorf("open workspace: %w", err)
+	}
+	return nil
+}
+
+// gap is the least time between two requests as fetch reads it: there, 0 asks for the default.
+func gap(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+// Close ends the workspace; the store is safe without it too.
+func (w *Workspace) Close() error {
+	var errs []error
+	if w.index != nil {
+		errs = append(errs, w.index.Close())
+	}
+	if w.llm != nil {
+		errs = append(errs, w.llm.Close())
+	}
+	if w.fetch != nil {
+		w.fetch.Close()
+	}
+	if w.store != nil {
+		errs = append(errs, w.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// answered hands what a client answered to the engine that runs.
+func (w *Workspace) answered(ctx context.Context, key string, sum [32]byte) {
+	w.engine.RLock()
+	defer w.engine.RUnlock()
+	if w.engine.Engine != nil {
+		w.engine.Answered(ctx, key, sum)
+	}
+}
+
+// current says what a recorded question answers now: its first part names who answers.
+func (w *Workspace) current(ctx context.Context, key string) (pipeline.Sum, bool, error) {
+	who, _, _ := strings.Cut(key, "/")
+	switch who {
+	case "fetch":
+		return w.fetch.Current(ctx, key)
+	case "llm":
+		return w.llm.Current(ctx, key)
+	case "index":
+		return w.index.Current(ctx, key)
+	}
+	return pipeline.Sum{}, false, nil
+}
+
+// newEngine makes an engine over the workspace's store.
+func (w *Workspace) newEngine(o pipeline.Options) *pipeline.Engine {
+	o.Store, o.Workers, o.Current, o.Corrupt = w.store, w.workers(), w.current, w.corrupt.add
+	for _, s := range Stages() {
+		o.Order = append(o.Order, s.Kind)
+	}
+	return pipeline.New(o)
+}
+
+// runs makes e the engine that the clients report to, until the returned func is called.
+func (w *Workspace) runs(e *pipeline.Engine) (done func()) {
+	w.engine.Lock()
+	defer w.engine.Unlock()
+	w.engine.Engine = e
+	return func() {
+		w.engine.Lock()
+		defer w.engine.Unlock()
+		w.engine.Engine = nil
+	}
+}
+
+func (w *Workspace) workers() int {
+	if n := w.Config.Runtime.Workers; n > 0 {
+		return n
+	}
+	return 16
+}
+
+func (w *Workspace) protocol() annotate.Protocol {
+	for _, p := range annotate.Protocols {
+		if p.Name == w.Config.Recipe.Label.Protocol {
+			return p
+		}
+	}
+	return annotate.Protocols[0] // unreachable: the configuration was checked
+}
+
+// planSettings is the planner's part of the recipe.
+func (w *Workspace) planSettings() planner.Settings {
+	p, m := w.Config.Recipe.Planner, w.Config.Recipe.Models["keywords"]
+	return planner.Settings{
+		Policy: p.Policy, Variants: p.Variants, PerVariant: p.PerVariant, Keep: p.Keep, K: p.RRF, Backend: p.Backend, Domains: p.Domains,
+		Endpoint: m.Endpoint, Model: m.Model, Temperature: m.Temperature, TopP: m.TopP, Seed: m.Seed, MaxTokens: m.MaxTokens,
+	}
+}
+
+// labelSettings is the protocol's part of the recipe.
+func (w *Workspace) labelSettings() annotate.Settings {
+	s := w.roleSettings("annotate")
+	s.PromptHash = w.promptHash(w.protocol().Prompt(s).Name)
+	return s
+}
+
+// zeroSettings is the part of the recipe that the zero-context control reads.
+func (w *Workspace) zeroSettings() annotate.Settings {
+	s := w.roleSettings("zero")
+	s.Mode, s.NoQuoteCheck, s.DocumentChars = "", false, 0 // there is no document
+	s.PromptHash = w.promptHash(w.protocol().ZeroPrompt.Name)
+	return s
+}
+
+func (w *Workspace) roleSettings(role string) annotate.Settings {
+	l, m := w.Config.Recipe.Label, w.Config.Recipe.Models[role]
+	return annotate.Settings{
+		Mode: l.Mode, NoQuoteCheck: !l.QuoteCheck, DocumentChars: l.DocumentChars,
+		Endpoint: m.Endpoint, Model: m.Model, Temperature: m.Temperature, TopP: m.TopP, Seed: m.Seed, MaxTokens: m.MaxTokens,
+	}
+}
+
+// arrivals yields the pool after a position, for the index.
+func (w *Workspace) arrivals(after uint64) iter.Seq2[index.Sequenced, error] {
+	return func(yield func(index.Sequenced, error) bool) {
+		for entry, err := range w.tables.Arrivals.Scan("", seqKey(after)) {
+			if err != nil {
+				yield(index.Sequenced{}, err)
+				return
+			}
+			pooled, ok, err := w.tables.Pool.Get(entry.Value)
+			if err != nil {
+				yield(index.Sequenced{}, err)
+				return
+			}
+			seq := seqOf(entry.Key)
+			if !ok || pooled.Seq != seq {
+				continue // replaced since; the later arrival counts
+			}
+			if !yield(index.Sequenced{Seq: seq, Doc: pooled.Document}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func seqKey(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return kv.Key(fmt.Sprintf("%020d", n))
+}
+
+func seqOf(key string) uint64 {
+	var n uint64
+	if _, err := fmt.Sscanf(kv.Parts(key)[0], "%d", &n); err != nil {
+		return 0 // unreachable: seqKey wrote it
+	}
+	return n
+}
+
+func kvPrefix(parts ...string) string { return kv.Prefix(parts...) }
+
+// lead records where a page was found, once.
+func (w *Workspace) lead(e *pipeline.Engine, address, on string, explain bool) error {
+	if explain {
+		return nil
+	}
+	key := kv.Key(corpus.IdentityURL(address), corpus.CanonicalURL(address))
+	if _, known := w.leads.LoadOrStore(key, true); known {
+		return nil
+	}
+	if has, err := w.tables.Leads.Has(key); err != nil || has {
+		return err
+	}
+	return w.tables.Leads.Put(key, Lead{Address: address, On: on})
+}
+
+// queueRating puts a rating that no map names where a person finds it.
+func (w *Workspace) queueRating(c corpus.Claim, explain bool) error {
+	key := kv.Key(c.Source, corpus.Slug(c.RatingRaw))
+	if explain {
+		return nil
+	}
+	if has, err := w.tables.Ratings.Has(key); err != nil || has {
+		return err
+	}
+	return w.tables.Ratings.Put(key, QueuedRating{Source: c.Source, Raw: c.RatingRaw, Example: c.ReviewURL})
+}
+
+// links returns the imported pairs of a row, by rank.
+func (w *Workspace) links(row string) ([]corpus.Link, error) {
+	if row == "" {
+		return nil, nil
+	}
+	var out []corpus.Link
+	for entry, err := range w.tables.Links.Scan(kv.Prefix(row), "") {
+		if err != nil {
+			return nil, fmt.Errorf("read pairs of %s: %w", row, err)
+		}
+		out = append(out, entry.Value)
+	}
+	sortLinks(out)
+	return out, nil
+}
+
+// readPrompts reads the prompt files with which a workspace overrides the shipped ones.
+func readPrompts(dir string) (map[string]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("read prompts: %w", err)
+	}
+	known := Prompts()
+	out := map[string]string{}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".txt")
+		if !ok || e.IsDir() {
+			continue
+		}
+		if known[name] == nil {
+			return nil, fmt.Errorf("read prompts: %s overrides no shipped prompt; known are %s", filepath.Join(dir, e.Name()), strings.Join(sortedKeys(known), ", "))
+		}
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("read prompts: %w", err)
+		}
+		out[name] = string(text)
+	}
+	return out, nil
+}
+
+// Prompts lists the shipped prompt templates by name.
+func Prompts() map[string]*llm.Template {
+	out := map[string]*llm.Template{}
+	for _, list := range [][]*llm.Template{annotate.Templates, planner.Templates()} {
+		for _, t := range list {
+			out[t.Name] = t
+		}
+	}
+	return out
+}
+
+// promptHash names a template as this workspace words it, with the version of its builtin answer.
+func (w *Workspace) promptHash(name string) string {
+	t := *Prompts()[name]
+	if text, ok := w.prompts[name]; ok {
+		system, user, err := llm.ParsePrompt(text)
+		if err != nil {
+			return "unreadable" // unreachable: llm.New refused it
+		}
+		t.System, t.User = system, user
+	}
+	return fmt.Sprintf("%s/%d", t.Hash(), t.BuiltinVersion)
+}
+
+// corruptions collects records that could not be read and were made again.
+type corruptions struct {
+	sync.Mutex
+	list []string
+}
+
+func (c *corruptions) add(err error) {
+	c.Lock()
+	defer c.Unlock()
+	c.list = append(c.list, err.Error())
+}
+
+func (c *corruptions) all() []string {
+	c.Lock()
+	defer c.Unlock()
+	return append([]string{}, c.list...)
+}
