@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -109,8 +110,11 @@ func Open(ctx context.Context, dir string, o OpenOptions) (_ *Workspace, err err
 func (w *Workspace) openClients(o OpenOptions) (err error) {
 	rt, limits := w.Config.Runtime, w.Config.Recipe.Limits
 	mode := fetch.Live
-	if o.Replay || o.Offline {
+	if o.Replay || o.Offline || !w.Config.Recipe.asksTheWeb() {
 		mode = fetch.Replay
+	}
+	if mode == fetch.Live && rt.Contact == "" {
+		return fmt.Errorf("%s: runtime.contact is empty: a build that fetches tells sites who asks, so put a mail address or a page there (or build with --replay)", ConfigName)
 	}
 	w.fetch, err = fetch.New(fetch.Options{
 		Store: w.store, Mode: mode, Version: Version, Contact: rt.Contact,
@@ -138,6 +142,11 @@ func (w *Workspace) openClients(o OpenOptions) (err error) {
 		return fmt.Errorf("open workspace: %w", err)
 	}
 	return nil
+}
+
+// asksTheWeb reports whether a build by this recipe may have to fetch.
+func (r Recipe) asksTheWeb() bool {
+	return slices.Contains(r.Discover, DiscoverListing) || slices.Contains(r.Discover, DiscoverStored) || r.Planner.FollowLinks
 }
 
 // gap is the least time between two requests as fetch reads it: there, 0 asks for the default.

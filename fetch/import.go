@@ -50,10 +50,14 @@ type importer struct {
 }
 
 func newImporter(store *kv.Store, source string) *importer {
-	return &importer{
-		archive: openArchive(store), source: source,
-		report: ImportReport{Types: map[string]int{}, Skipped: map[string]int{}, Classes: map[string]int{}},
-	}
+	in := newReport(source)
+	in.archive = openArchive(store)
+	return in
+}
+
+// newReport makes an importer that has nowhere to store anything yet.
+func newReport(source string) *importer {
+	return &importer{source: source, report: ImportReport{Types: map[string]int{}, Skipped: map[string]int{}, Classes: map[string]int{}}}
 }
 
 func (in *importer) skip(reason string) { in.report.Skipped[reason]++ }

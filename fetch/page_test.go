@@ -1,17 +1,20 @@
 package fetch
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"codeberg.org/readeck/go-readability/v2"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 )
@@ -203,4 +206,38 @@ func TestArticleCaptures(t *testing.T) {
 		}
 	}
 	t.Logf("%d sentences found", checked)
+}
+
+// The whole way from bytes to an article, against the extractor alone with a parse of its own.
+func BenchmarkArticle(b *testing.B) {
+	page := []byte(strings.Replace(bridgePage, "</article>", strings.Repeat("<p>"+words(80)+"</p><div class=\"box\"><a href=\"/x\">more</a></div>", 80)+"</article>", 1))
+	b.Run("page", func(b *testing.B) {
+		b.SetBytes(int64(len(page)))
+		for b.Loop() {
+			p, err := NewPage("https://news.example/bridge", htmlType, page, time.Time{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := p.Article(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("extractor", func(b *testing.B) {
+		base, err := url.Parse("https://news.example/bridge")
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(page)))
+		for b.Loop() {
+			parser := readability.NewParser()
+			found, err := parser.Parse(bytes.NewReader(page), base)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := found.RenderText(io.Discard); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -250,6 +250,9 @@ func captureTime(date, header string) (time.Time, error) {
 	if err != nil {
 		t, err = http.ParseTime(header)
 	}
+	if err == nil && t.IsZero() {
+		err = errors.New("no date")
+	}
 	return t, err
 }
 

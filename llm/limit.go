@@ -16,6 +16,12 @@ type limiter struct {
 
 func (l *limiter) call(ctx context.Context, c *call) (*result, error) {
 	ticket, err := l.gate.enter(ctx, c.reserve().Tokens())
+	var away *parked
+	if errors.As(err, &away) {
+		e := c.fail(ReasonRateLimit, away.Error())
+		e.Wait, e.unsent = away.left, true
+		return nil, e
+	}
 	if err != nil {
 		return nil, fmt.Errorf("wait for endpoint %s: %w", c.route.name, err)
 	}
@@ -37,6 +43,7 @@ func (l *limiter) call(ctx context.Context, c *call) (*result, error) {
 type gate struct {
 	slots    chan struct{}
 	rpm, tpm int
+	patience time.Duration // longest pause that is waited for
 	now      func() time.Time
 	sleep    func(context.Context, time.Duration) error
 
@@ -51,8 +58,15 @@ type ticket struct {
 	tokens int
 }
 
-func newGate(at Endpoint, now func() time.Time, sleep func(context.Context, time.Duration) error) *gate {
-	return &gate{slots: make(chan struct{}, at.Concurrency), rpm: at.RPM, tpm: at.TPM, now: now, sleep: sleep}
+// parked says that an endpoint wants to be left alone for longer than a run waits.
+type parked struct{ left time.Duration }
+
+func (p *parked) Error() string {
+	return fmt.Sprintf("the endpoint asked to be left alone for another %s", p.left.Round(time.Second))
+}
+
+func newGate(at Endpoint, patience time.Duration, now func() time.Time, sleep func(context.Context, time.Duration) error) *gate {
+	return &gate{slots: make(chan struct{}, at.Concurrency), rpm: at.RPM, tpm: at.TPM, patience: patience, now: now, sleep: sleep}
 }
 
 func (g *gate) enter(ctx context.Context, tokens int) (*ticket, error) {
@@ -62,11 +76,14 @@ func (g *gate) enter(ctx context.Context, tokens int) (*ticket, error) {
 		return nil, ctx.Err()
 	}
 	for {
-		t, wait := g.admit(tokens)
+		t, wait, err := g.admit(tokens)
 		if t != nil {
 			return t, nil
 		}
-		if err := g.sleep(ctx, wait); err != nil {
+		if err == nil {
+			err = g.sleep(ctx, wait)
+		}
+		if err != nil {
 			g.leave()
 			return nil, err
 		}
@@ -77,15 +94,17 @@ func (g *gate) leave() { <-g.slots }
 
 // admit lets a call through or says how long it must wait. A call that is larger than a whole
 // minute's tokens passes when nothing else went through.
-func (g *gate) admit(tokens int) (*ticket, time.Duration) {
+func (g *gate) admit(tokens int) (*ticket, time.Duration, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.now()
-	if wait := g.until.Sub(now); wait > 0 {
-		return nil, wait
-	}
-	if g.rpm <= 0 && g.tpm <= 0 {
-		return &ticket{}, 0
+	switch wait := g.until.Sub(now); {
+	case wait > g.patience:
+		return nil, 0, &parked{wait}
+	case wait > 0:
+		return nil, wait, nil
+	case g.rpm <= 0 && g.tpm <= 0:
+		return &ticket{}, 0, nil
 	}
 	for len(g.sent) > 0 && now.Sub(g.sent[0].at) >= time.Minute {
 		g.tokens -= g.sent[0].tokens
@@ -93,12 +112,12 @@ func (g *gate) admit(tokens int) (*ticket, time.Duration) {
 	}
 	full := g.rpm > 0 && len(g.sent) >= g.rpm
 	if over := g.tpm > 0 && len(g.sent) > 0 && g.tokens+tokens > g.tpm; full || over {
-		return nil, time.Minute - now.Sub(g.sent[0].at)
+		return nil, time.Minute - now.Sub(g.sent[0].at), nil
 	}
 	t := &ticket{now, tokens}
 	g.sent = append(g.sent, t)
 	g.tokens += tokens
-	return t, 0
+	return t, 0, nil
 }
 
 // settle corrects the tokens of a call that is still within the minute.
@@ -111,7 +130,8 @@ func (g *gate) settle(t *ticket, tokens int) {
 	}
 }
 
-// pause holds every call to the endpoint back, so that one worker's 429 is not repeated by all.
+// pause holds every call to the endpoint back, so that one worker's 429 is not repeated by all. Beyond
+// the cap the endpoint is parked: its calls fail at once, as transient failures.
 func (g *gate) pause(d time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -26,7 +26,7 @@ func TestRequestsPerMinute(t *testing.T) {
 	} {
 		clk := newClock()
 		start := clk.now()
-		g := newGate(Endpoint{Concurrency: 1, RPM: tt.rpm, TPM: tt.tpm}, clk.now, clk.sleep)
+		g := newGate(Endpoint{Concurrency: 1, RPM: tt.rpm, TPM: tt.tpm}, time.Minute, clk.now, clk.sleep)
 		for range 10 {
 			if _, err := g.enter(t.Context(), tt.tokens); err != nil {
 				t.Fatal(err)
@@ -43,7 +43,7 @@ func TestRequestsPerMinute(t *testing.T) {
 func TestTokensSettle(t *testing.T) {
 	clk := newClock()
 	start := clk.now()
-	g := newGate(Endpoint{Concurrency: 1, TPM: 1000}, clk.now, clk.sleep)
+	g := newGate(Endpoint{Concurrency: 1, TPM: 1000}, time.Minute, clk.now, clk.sleep)
 	for range 10 {
 		ticket, err := g.enter(t.Context(), 900)
 		if err != nil {
@@ -82,6 +82,29 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// An endpoint that wants to be left alone for longer than the cap is parked: its calls fail without
+// being sent, and go out again when the time has come near.
+func TestParked(t *testing.T) {
+	clk := newClock()
+	s := serve(t, inTurn(failing(429, "", "Retry-After", "3600"), answerOK))
+	c := client(t, s, Options{Now: clk.now, Sleep: clk.sleep})
+	for i := range 3 {
+		_, err := c.Complete(t.Context(), ask(i))
+		var e *Error
+		if !errors.As(err, &e) || e.Reason != ReasonRateLimit || e.Wait != time.Hour || e.FailureClass() != "transient" {
+			t.Errorf("call %d: got %v, want a rate limit for an hour", i, err)
+		}
+	}
+	if recs := records(t, c); s.requests() != 1 || len(recs) != 1 || len(clk.slept) != 0 {
+		t.Errorf("%d requests, %d records, slept %v; want one and no waiting", s.requests(), len(recs), clk.slept)
+	}
+	clk.sleep(t.Context(), 56*time.Minute)
+	complete(t, c, ask(5))
+	if got := clk.now().Sub(newClock().now()); got != time.Hour {
+		t.Errorf("the next call went out after %s, want an hour", got)
+	}
+}
+
 func TestConcurrency(t *testing.T) {
 	for _, limit := range []int{1, 4} {
 		var now, most atomic.Int32
@@ -112,7 +135,7 @@ func TestConcurrency(t *testing.T) {
 
 func TestEnterStops(t *testing.T) {
 	clk := newClock()
-	g := newGate(Endpoint{Concurrency: 1, RPM: 1}, clk.now, clk.sleep)
+	g := newGate(Endpoint{Concurrency: 1, RPM: 1}, time.Minute, clk.now, clk.sleep)
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := g.enter(ctx, 1); err != nil {
 		t.Fatal(err)

@@ -268,9 +268,9 @@ func (c *Client) connect() error {
 			p = &openaiProvider{client: client, getenv: c.o.Getenv}
 		}
 		p = &recorder{c: c, next: p}
-		p = &limiter{gate: newGate(r.at, c.o.Now, c.o.Sleep), next: p}
+		p = &limiter{gate: newGate(r.at, c.o.RetryAfterCap, c.o.Now, c.o.Sleep), next: p}
 		p = &budgeter{budget: purse, prices: c.o.Prices, next: p}
-		p = &retrier{retries: c.o.Retries, cap: c.o.RetryAfterCap, sleep: c.o.Sleep, next: p}
+		p = &retrier{retries: c.o.Retries, patience: c.o.RetryAfterCap, sleep: c.o.Sleep, next: p}
 		r.chain = &cacher{c: c, locks: locks, next: p}
 	}
 	return nil

@@ -247,7 +247,12 @@ func TestHD27(t *testing.T) {
 		ask  func(*Client)
 		want Stats
 	}{
-		{"run 1", all, fresh},
+		{"run 1", func(c *Client) {
+			all(c)
+			if err := c.Saved(ids...); err != nil { // bought in this run: nothing is saved
+				t.Error(err)
+			}
+		}, fresh},
 		{"run 2, from the cache", all, saved},
 		{"run 3, items fresh", func(c *Client) {
 			if err := c.Saved(append(ids, ids[0], "unknown")...); err != nil {
@@ -260,6 +265,12 @@ func TestHD27(t *testing.T) {
 			}
 			for i := 20; i < 40; i++ {
 				complete(t, c, ask(i))
+			}
+		}, saved},
+		{"run 5, the caller names every call", func(c *Client) {
+			all(c)
+			if err := c.Saved(ids...); err != nil {
+				t.Error(err)
 			}
 		}, saved},
 		{"nothing asked", func(*Client) {}, Stats{}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,16 +68,16 @@ func (w *wireUsage) usage() Usage {
 		return Usage{}
 	}
 	u := Usage{
-		Prompt:     int(max(w.Prompt, w.PromptCamel)),
-		Completion: int(max(w.Completion, w.CompletionCamel)),
-		Total:      int(max(w.Total, w.TotalCamel)),
-		Cached:     int(max(w.CachedFlat, w.CachedHit)),
+		Prompt:     tokens(w.Prompt, w.PromptCamel),
+		Completion: tokens(w.Completion, w.CompletionCamel),
+		Total:      tokens(w.Total, w.TotalCamel),
+		Cached:     tokens(w.CachedFlat, w.CachedHit),
 	}
 	if w.PromptDetails != nil {
-		u.Cached = max(u.Cached, int(w.PromptDetails.Cached))
+		u.Cached = max(u.Cached, tokens(w.PromptDetails.Cached))
 	}
 	if w.CompletionDetails != nil {
-		u.Reasoning = int(w.CompletionDetails.Reasoning)
+		u.Reasoning = tokens(w.CompletionDetails.Reasoning)
 	}
 	u.Cached = min(u.Cached, u.Prompt)
 	if u.Total == 0 {
@@ -84,6 +85,10 @@ func (w *wireUsage) usage() Usage {
 	}
 	return u
 }
+
+// tokens is the largest of some counts; a server that counts below zero or beyond reason must not
+// turn a sum around.
+func tokens(counts ...float64) int { return int(min(max(slices.Max(counts), 0), 1e10)) }
 
 // interpret reads the envelope of a reply: facts, or why there is no reply in it.
 func (c *call) interpret(res *result, now time.Time) (facts, *Error) {

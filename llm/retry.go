@@ -14,10 +14,10 @@ import (
 // retrier repeats attempts that failed for a reason that passes. It waits as long as the server asks,
 // and otherwise a random part of a doubling time, so that workers do not come back together.
 type retrier struct {
-	retries int
-	cap     time.Duration
-	sleep   func(context.Context, time.Duration) error
-	next    caller
+	retries  int
+	patience time.Duration // longest wait that a server may ask for
+	sleep    func(context.Context, time.Duration) error
+	next     caller
 }
 
 const (
@@ -36,7 +36,7 @@ func (r *retrier) call(ctx context.Context, c *call) (*result, error) {
 			return nil, err
 		}
 		e.Tries = try + 1
-		if !reasons[e.Reason].again || try >= r.retries || e.Wait > r.cap {
+		if !reasons[e.Reason].again || try >= r.retries || e.Wait > r.patience {
 			return nil, err
 		}
 		if err := r.sleep(ctx, backoff(try, e.Wait)); err != nil {

@@ -74,7 +74,8 @@ func TestRetry(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			clk := newClock()
 			s := serve(t, inTurn(tt.replies...))
-			c := client(t, s, Options{Retries: 3, Now: clk.now, Sleep: clk.sleep})
+			store := memory(t)
+			c := client(t, s, Options{Store: store, Retries: 3, Now: clk.now, Sleep: clk.sleep})
 			r, err := c.Complete(t.Context(), ask(1))
 			if s.requests() != tt.calls {
 				t.Errorf("%d requests, want %d", s.requests(), tt.calls)
@@ -93,7 +94,7 @@ func TestRetry(t *testing.T) {
 				}
 			}
 			if tt.reason != "" { // failures are never served again
-				c.Complete(t.Context(), ask(1))
+				client(t, s, Options{Store: store, Retries: -1}).Complete(t.Context(), ask(1))
 				if s.requests() == tt.calls {
 					t.Error("a failure was answered from the store")
 				}

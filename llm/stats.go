@@ -24,12 +24,21 @@ func (u Usage) Tokens() int { return max(u.Total, u.Prompt+u.Completion) }
 type ledger struct {
 	mu    sync.Mutex
 	stats Stats
-	saved map[string]bool // ids counted by Saved
+	used  map[string]bool // ids that this run bought or was spared
+}
+
+// use notes an id; the caller holds the lock.
+func (l *ledger) use(id string) {
+	if l.used == nil {
+		l.used = map[string]bool{}
+	}
+	l.used[id] = true
 }
 
 func (l *ledger) bought(rec Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.use(rec.ID)
 	s := Spend{Calls: l.stats.Calls, Usage: l.stats.Usage, USD: l.stats.USD, Unpriced: l.stats.Unpriced}
 	s.add(rec)
 	l.stats.Calls, l.stats.Usage, l.stats.USD, l.stats.Unpriced = s.Calls, s.Usage, s.USD, s.Unpriced
@@ -39,6 +48,7 @@ func (l *ledger) bought(rec Record) {
 func (l *ledger) hit(rec Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.use(rec.ID)
 	l.stats.Hits++
 	l.stats.SavedTokens += rec.Usage.Tokens()
 	if rec.USD != nil {
@@ -53,11 +63,12 @@ func (c *Client) Stats() Stats {
 	return c.ledger.stats
 }
 
-// Saved counts calls that this run did not even ask for, because the items that they are recorded in
-// are fresh, as hits. Each id counts once, however many items name it.
+// Saved counts calls as hits that this run did not even ask for, because the items that they are
+// recorded in are fresh. It passes over ids that this run bought, was answered or has counted, so the
+// caller may name every call that its items rest on.
 func (c *Client) Saved(ids ...string) error {
 	for _, id := range ids {
-		if !c.ledger.first(id) {
+		if c.ledger.knows(id) {
 			continue
 		}
 		rec, ok, err := c.Record(id)
@@ -71,13 +82,8 @@ func (c *Client) Saved(ids ...string) error {
 	return nil
 }
 
-func (l *ledger) first(id string) bool {
+func (l *ledger) knows(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.saved == nil {
-		l.saved = map[string]bool{}
-	}
-	was := l.saved[id]
-	l.saved[id] = true
-	return !was
+	return l.used[id]
 }

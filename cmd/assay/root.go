@@ -86,8 +86,18 @@ func (a *app) root() *cobra.Command {
 Try "assay demo": the whole pipeline on a small embedded web, offline, in seconds.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			text := fmt.Sprintf("unknown command %q", args[0])
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				text += "; did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return usagef("%s; see assay --help", text)
+		},
+		SuggestionsMinimumDistance: 2,
 	}
 	cmd.SetIn(a.in)
 	cmd.SetOut(a.out)

@@ -142,7 +142,7 @@ func TestHD17CacheFollowsPromptAndSettings(t *testing.T) {
 	if all, _ := l.model.requests(); all != 20 {
 		t.Errorf("run A: %d calls, want 20", all)
 	}
-	reword("exam", "test")
+	reword("reading exam", "reading test")
 	if got := calls(); got != 20 {
 		t.Errorf("run B, one word changed: %d calls, want 20", got)
 	}
@@ -179,7 +179,7 @@ func TestHD17CacheFollowsPromptAndSettings(t *testing.T) {
 
 // A second opener ends at once with one line; a lock left by a killed run hurts nobody.
 func TestHD18SecondRunAndStaleLock(t *testing.T) {
-	l := newLab(t, 6, "")
+	l := newLab(t, 60, "")
 	l.model.delay = 300 * time.Millisecond
 	first := l.command("build")
 	started := make(chan struct{})
@@ -212,7 +212,7 @@ func TestHD18SecondRunAndStaleLock(t *testing.T) {
 	first.Wait()
 	l.model.delay = 0
 	l.model.onAnswer = nil
-	if r := l.build(0); r.Labels["unrelated"] != 6 {
+	if r := l.build(0); r.Labels["unrelated"] != 60 {
 		t.Errorf("after a killed run: labels %v", r.Labels)
 	}
 }
