@@ -33,16 +33,17 @@ type BuildOptions struct {
 
 // BuildReport is what a build did. Labels, Agreement and Recall are over what the walk met, fresh or new.
 type BuildReport struct {
-	Pipeline  pipeline.Report `json:"pipeline"`
-	Fetch     fetch.Stats     `json:"fetch"`
-	LLM       llm.Stats       `json:"llm"`
-	Labels    map[string]int  `json:"labels"`
-	Effects   map[string]int  `json:"effects"`
-	Agreement *Agreement      `json:"agreement,omitempty"`
-	Recall    *Recall         `json:"recall,omitempty"`
-	Release   *ReleaseResult  `json:"release,omitempty"`
-	Corrupt   []string        `json:"corrupt"` // records that could not be read and were made again
-	TimeUp    bool            `json:"time_up"`
+	Pipeline  pipeline.Report   `json:"pipeline"`
+	Fetch     fetch.Stats       `json:"fetch"`
+	LLM       llm.Stats         `json:"llm"`
+	Labels    map[string]int    `json:"labels"`
+	Examples  map[string]string `json:"examples"` // for each label the pair with the smallest id
+	Effects   map[string]int    `json:"effects"`
+	Agreement *Agreement        `json:"agreement,omitempty"`
+	Recall    *Recall           `json:"recall,omitempty"`
+	Release   *ReleaseResult    `json:"release,omitempty"`
+	Corrupt   []string          `json:"corrupt"` // records that could not be read and were made again
+	TimeUp    bool              `json:"time_up"`
 }
 
 // Agreement compares our labels with those that an imported table published.
@@ -131,7 +132,7 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 		return rep, err
 	}
 	rep.LLM = w.llm.Stats()
-	rep.Labels, rep.Effects, rep.Agreement, rep.Recall = m.labels, m.effects, m.agreement(), m.recallAt()
+	rep.Labels, rep.Examples, rep.Effects, rep.Agreement, rep.Recall = m.labels, m.examples, m.effects, m.agreement(), m.recallAt()
 	if o.DryRun || o.Until != "" || o.Only != "" {
 		return rep, w.keepReport(rep)
 	}
@@ -157,13 +158,14 @@ func (w *Workspace) keepReport(rep BuildReport) error {
 type measures struct {
 	mu              sync.Mutex
 	labels, effects map[string]int
+	examples        map[string]string
 	calls           map[string]bool
 	ours, theirs    []string
 	recall          []float64
 }
 
 func newMeasures() *measures {
-	return &measures{labels: map[string]int{}, effects: map[string]int{}, calls: map[string]bool{}}
+	return &measures{labels: map[string]int{}, effects: map[string]int{}, examples: map[string]string{}, calls: map[string]bool{}}
 }
 
 func (m *measures) visitor() visitor {
@@ -190,6 +192,9 @@ func (m *measures) visitor() visitor {
 				return nil // it may have no label at all
 			}
 			m.labels[string(l.Label)]++
+			if first := m.examples[string(l.Label)]; first == "" || l.ID < first {
+				m.examples[string(l.Label)] = l.ID
+			}
 			if l.Effect != "" {
 				m.effects[string(l.Effect)]++
 			}

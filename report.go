@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"assay/corpus"
 	"assay/pipeline"
 )
 
@@ -16,9 +17,10 @@ func (r BuildReport) Text(dryRun bool) string {
 		return b.String()
 	}
 	b.WriteString(r.Pipeline.Text())
-	fmt.Fprintf(&b, "%d requests, %d calls", r.Fetch.Requests, r.LLM.Calls)
-	if r.LLM.Calls > 0 || r.LLM.USD > 0 {
-		fmt.Fprintf(&b, " (%d tokens, $%.4f)", r.LLM.Tokens, r.LLM.USD)
+	if fmt.Fprintf(&b, "%d requests, ", r.Fetch.Requests); r.LLM.Calls == 0 {
+		b.WriteString("0 calls")
+	} else {
+		b.WriteString(Cost(r.LLM.Calls, r.LLM.Tokens, r.LLM.USD, r.LLM.Unpriced))
 	}
 	if r.LLM.Hits > 0 {
 		fmt.Fprintf(&b, "; %d answers reused, %d tokens saved", r.LLM.Hits, r.LLM.SavedTokens)
@@ -48,6 +50,24 @@ func (r BuildReport) Text(dryRun bool) string {
 		}
 	}
 	return b.String()
+}
+
+// Spending says in a few words what this run has bought so far, "" for nothing.
+func (w *Workspace) Spending() string {
+	s := w.llm.Stats()
+	if s.Calls == 0 {
+		return ""
+	}
+	return Cost(s.Calls, s.Tokens, s.USD, s.Unpriced)
+}
+
+// Cost tells what calls cost. A model without a known price is said, never priced at nothing.
+func Cost(calls, tokens int, usd float64, unpriced int) string {
+	text := fmt.Sprintf("%d calls, %d tokens, $%.4f", calls, tokens, usd)
+	if unpriced > 0 {
+		text += fmt.Sprintf(" without %d calls of models that the price table does not know", unpriced)
+	}
+	return text
 }
 
 // Text is the agreement for people: kappa with its interval by reading, and the confusion.
@@ -83,7 +103,6 @@ func tally(m map[string]int) string {
 func (r BuildReport) DemoText(dir string, took time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nA corpus of invented claims is built, in %s.\n", took)
-	claim := "c_..."
 	if r.Release != nil {
 		fmt.Fprintf(&b, "  %d claims, %d documents, %d labelled pairs: %s\n", r.Release.Counts["claims"], r.Release.Counts["documents"], r.Release.Counts["pairs"], tally(r.Release.Labels))
 		fmt.Fprintf(&b, "  release: %s\n", r.Release.Dir)
@@ -93,10 +112,13 @@ func (r BuildReport) DemoText(dir string, took time.Duration) string {
 	}
 	fmt.Fprintf(&b, `
 Three things to try next:
-  assay -C %[1]s ls label --label misleading      which posts mislead, and on what claim
-  assay -C %[1]s show %[2]s              one claim (take an id from: assay -C %[1]s ls parse) with everything behind it
-  assay init my-corpus                            a workspace of your own, with your own model endpoint
-`, dir, claim)
+  assay -C %[1]s ls label --label misleading
+      which posts mislead, and on what claim
+  assay -C %[1]s show %[2]s
+      one of these pairs, with the document, the prompt's hash and the raw reply behind it
+  assay init my-corpus
+      a workspace of your own, with your own model endpoint
+`, dir, r.Examples[string(corpus.Misleading)])
 	return b.String()
 }
 

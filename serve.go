@@ -38,13 +38,14 @@ func socketPath(dir string) string {
 }
 
 // Serve answers questions about the workspace on its socket until the returned func is called.
-func (w *Workspace) Serve() (stop func() error, err error) {
+func (w *Workspace) Serve(ctx context.Context) (stop func() error, err error) {
 	path := socketPath(w.Dir)
 	// The store's lock is ours, so a socket that is there belongs to a process that was killed.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("serve %s: %w", path, err)
 	}
-	l, err := net.Listen("unix", path)
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", path, err)
 	}

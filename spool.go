@@ -85,13 +85,6 @@ func (s *spool[T]) get(key string) (row T, err error) {
 	return row, nil
 }
 
-func (s *spool[T]) has(key string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.at[key]
-	return ok
-}
-
 // sorted yields the rows in key order; it may be read again.
 func (s *spool[T]) sorted() iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

@@ -12,6 +12,7 @@ import (
 
 	"assay/corpus"
 	"assay/kv"
+	"assay/llm"
 	"assay/pipeline"
 )
 
@@ -27,8 +28,9 @@ type Reader interface {
 // StatusReport says how fresh every stage is.
 type StatusReport struct {
 	pipeline.Report
-	Building bool `json:"building"` // a build runs in the process that answered
-	Ratings  int  `json:"ratings_waiting"`
+	Building bool      `json:"building"` // a build runs in the process that answered
+	Ratings  int       `json:"ratings_waiting"`
+	Spent    llm.Spend `json:"spent"` // over the life of the workspace: the sum of the call records
 }
 
 // Status walks the corpus without running anything and counts items by reason.
@@ -42,9 +44,13 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	if err != nil {
 		return StatusReport{}, err
 	}
+	spent, err := w.llm.Spend()
+	if err != nil {
+		return StatusReport{}, err
+	}
 	w.engine.RLock()
 	defer w.engine.RUnlock()
-	return StatusReport{Report: e.Report(), Building: w.engine.Engine != nil, Ratings: waiting}, nil
+	return StatusReport{Report: e.Report(), Building: w.engine.Engine != nil, Ratings: waiting, Spent: spent}, nil
 }
 
 // Why explains the items whose key is item or, for an address or a claim, that lead to it.
@@ -186,7 +192,7 @@ type provenance struct {
 	Exchanges any              `json:"exchanges,omitempty"`
 	Leads     []Lead           `json:"leads,omitempty"`
 	Links     []corpus.Link    `json:"links,omitempty"`
-	Calls     []any            `json:"calls,omitempty"`
+	Calls     []llm.Record     `json:"calls,omitempty"`
 }
 
 type shownItem struct {
@@ -358,10 +364,14 @@ func (w *Workspace) showPair(ctx context.Context, e *pipeline.Engine, p *provena
 	if err := json.Unmarshal(item.Out, p.Label); err != nil {
 		return err
 	}
-	for _, call := range append([]string{p.Label.Call}, p.Label.Calls...) {
-		if rec, ok, err := w.llm.Record(call); err != nil {
+	calls := append([]string{p.Label.Call}, p.Label.Calls...)
+	slices.Sort(calls)
+	for _, call := range slices.Compact(calls) {
+		rec, ok, err := w.llm.Record(call)
+		if err != nil {
 			return err
-		} else if ok && !slices.ContainsFunc(p.Calls, func(c any) bool { return c == any(rec) }) {
+		}
+		if ok {
 			p.Calls = append(p.Calls, rec)
 		}
 	}

@@ -48,9 +48,7 @@ func bearing(r llm.Reply) []string {
 	if rest := withoutQuote.ReplaceAllString(raw, ""); rest != raw {
 		parts = append(parts, rest)
 	}
-	for _, m := range answerField.FindAllString(raw, -1) {
-		parts = append(parts, m)
-	}
+	parts = append(parts, answerField.FindAllString(raw, -1)...)
 	var object map[string]json.RawMessage
 	if json.Unmarshal(r.JSON, &object) == nil {
 		if a, ok := object["answer"]; ok {

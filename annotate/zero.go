@@ -47,11 +47,10 @@ func zeroContext(ctx context.Context, m Model, s Settings, c corpus.Claim) (Zero
 	}
 	z := Zero{ClaimID: c.ID, Answer: corpus.AnswerUnknown, Call: reply.Call, Calls: slices.Clone(reply.Calls)}
 	var answer zeroReply
-	if reply.Outcome != llm.OutcomeAnswered || json.Unmarshal(reply.JSON, &answer) != nil {
-		return z, nil
-	}
-	if a := corpus.Answer(answer.Answer); a == corpus.AnswerTrue || a == corpus.AnswerFalse {
-		z.Answer = a
+	if reply.Outcome == llm.OutcomeAnswered && json.Unmarshal(reply.JSON, &answer) == nil {
+		if a := corpus.Answer(answer.Answer); a == corpus.AnswerTrue || a == corpus.AnswerFalse {
+			z.Answer = a
+		}
 	}
 	return z, nil
 }

@@ -228,11 +228,14 @@ var (
 	hiddenStyle  = regexp.MustCompile(`(?i)(?:display\s*:\s*none|visibility\s*:\s*hidden)`)
 )
 
-// element is an open element of the walk in look.
-type element struct {
-	name                               string
-	hidden, form, link, notice, dialog bool
-}
+// element is an open element of the walk in look, and place is what its text counts as.
+type (
+	element struct {
+		name string
+		place
+	}
+	place struct{ hidden, form, link, notice bool }
+)
 
 // look reads the markup of a page that shows little text.
 func look(body []byte) glance {
@@ -301,7 +304,7 @@ func look(body []byte) glance {
 			case "input":
 				password = password || strings.EqualFold(attr(t, "type"), "password")
 			}
-			if breaks(t.Data) || e != (element{t.Data, top().hidden, top().form, top().link, top().notice, top().dialog}) {
+			if breaks(t.Data) || e.place != top().place {
 				flush(top())
 			}
 			if kind == html.StartTagToken && !void(t.Data) {
@@ -311,7 +314,7 @@ func look(body []byte) glance {
 			name, _ := z.TagName()
 			for i := len(open) - 1; i >= 0; i-- {
 				if open[i].name == string(name) {
-					if breaks(open[i].name) || open[i].link || open[i].notice || open[i].form {
+					if breaks(open[i].name) || open[i].place != (place{}) {
 						flush(top())
 					}
 					open = open[:i]

@@ -132,7 +132,7 @@ func ImportFile(ctx context.Context, store *kv.Store, address, file string, retr
 		return in.report, fmt.Errorf("import %s: %w", file, err)
 	}
 	in.report.Records++
-	if err := in.file(ctx, file, placed{URL: address, Retrieved: retrieved}, time.Now); err != nil {
+	if err := in.file(ctx, file, filepath.Base(file), placed{URL: address, Retrieved: retrieved}, time.Now); err != nil {
 		return in.report, fmt.Errorf("import %s: %w", file, err)
 	}
 	if len(in.report.Notes) > 0 {
@@ -200,6 +200,12 @@ func ImportDir(ctx context.Context, store *kv.Store, dir string, o DirOptions) (
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case strings.HasPrefix(d.Name(), ".") && d.Name() != ".well-known" && rel != ".":
+			in.leave(rel, "hidden", "its name starts with a dot")
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
 		case d.IsDir() || sameFile(name, table):
 			return nil
 		}
@@ -207,7 +213,7 @@ func ImportDir(ctx context.Context, store *kv.Store, dir string, o DirOptions) (
 		at, ok := rows[rel]
 		delete(rows, rel)
 		if !ok {
-			at.URL = addressOf(o.Base, rel, len(rows) > 0 || table != "")
+			at.URL = addressOf(o.Base, rel, table != "")
 		}
 		switch {
 		case at.URL == "":
@@ -215,7 +221,7 @@ func ImportDir(ctx context.Context, store *kv.Store, dir string, o DirOptions) (
 		case !d.Type().IsRegular():
 			in.leave(rel, "unreadable", "not a regular file")
 		default:
-			return in.file(ctx, name, at, o.Now)
+			return in.file(ctx, name, rel, at, o.Now)
 		}
 		return nil
 	})
@@ -325,17 +331,18 @@ func looksLikeHost(name string) bool {
 		!strings.ContainsAny(host, " _%")
 }
 
-// file stores one file. What cannot be read is reported; the error is one of the store.
-func (in *importer) file(ctx context.Context, name string, at placed, now func() time.Time) error {
+// file stores one file, which reports call rel. What cannot be read is reported; the error is one of
+// the store.
+func (in *importer) file(ctx context.Context, name, rel string, at placed, now func() time.Time) error {
 	f, err := os.Open(name)
 	if err != nil {
-		in.leave(filepath.Base(name), "unreadable", err.Error())
+		in.leave(rel, "unreadable", err.Error())
 		return nil
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		in.leave(filepath.Base(name), "unreadable", err.Error())
+		in.leave(rel, "unreadable", err.Error())
 		return nil
 	}
 	body, err := readSpool(f, maxImport)
@@ -344,7 +351,7 @@ func (in *importer) file(ctx context.Context, name string, at placed, now func()
 	}
 	defer body.close()
 	if body.cut != nil {
-		in.leave(filepath.Base(name), "unreadable", body.cut.Error())
+		in.leave(rel, "unreadable", body.cut.Error())
 		return nil
 	}
 	ex := Exchange{Method: http.MethodGet, URL: corpus.CanonicalURL(at.URL), At: at.Retrieved, Status: cmp.Or(at.Status, http.StatusOK), Header: http.Header{}}

@@ -70,6 +70,9 @@ func TestImportDir(t *testing.T) {
 		},
 		{"walls and empty files", map[string]string{"wall.html": "<title>Just a moment...</title>", "empty.html": ""}, DirOptions{Base: "https://base.example"}, ImportReport{Records: 2, Responses: 2, Stored: 2},
 			map[string]string{"https://base.example/wall.html": "error blocked", "https://base.example/empty.html": "error blocked"}},
+		{"hidden files", map[string]string{".git/config": "x", ".git/HEAD": "x", "a/.DS_Store": "x", ".well-known/a.html": page("a")}, DirOptions{Base: "https://base.example"},
+			ImportReport{Records: 1, Responses: 3, Stored: 1, Skipped: map[string]int{"hidden": 2}, Notes: []string{"hidden: .git: its name starts with a dot", "hidden: a/.DS_Store: its name starts with a dot"}},
+			map[string]string{"https://base.example/.well-known/a.html": "a"}},
 		{"nothing", map[string]string{"urls.tsv": ""}, DirOptions{}, ImportReport{}, nil},
 	} {
 		dir, s := folder(t, c.files), memory(t)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,9 +71,15 @@ While it runs, "assay status", "ls", "show" and "backup" answer from another ter
 // build opens the workspace, serves questions, builds and prints the report.
 func (a *app) build(ctx context.Context, o assay.BuildOptions, open assay.OpenOptions) (rep assay.BuildReport, err error) {
 	log := a.err
+	var opened atomic.Pointer[assay.Workspace] // for the display, which is there first
 	endDisplay := func() {}
 	if !a.quiet && !o.DryRun {
-		d := pipeline.NewDisplay(pipeline.DisplayOptions{W: a.err})
+		d := pipeline.NewDisplay(pipeline.DisplayOptions{W: a.err, Note: func() string {
+			if w := opened.Load(); w != nil {
+				return w.Spending()
+			}
+			return ""
+		}})
 		endDisplay = sync.OnceFunc(d.Close)
 		defer endDisplay()
 		o.Progress, log = d, d
@@ -83,7 +90,8 @@ func (a *app) build(ctx context.Context, o assay.BuildOptions, open assay.OpenOp
 		return rep, err
 	}
 	defer closing(w.Close, &err)
-	stop, err := w.Serve()
+	opened.Store(w)
+	stop, err := w.Serve(ctx)
 	if err != nil {
 		return rep, err
 	}

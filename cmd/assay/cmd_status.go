@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"assay"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -46,6 +48,7 @@ pair id, or a table row. Works while a build runs.`, statusError, statusUsage, s
 					fmt.Fprintln(w, "a build is running")
 				}
 				fmt.Fprint(w, s.Report.Status())
+				fmt.Fprintln(w, "spent so far:", assay.Cost(s.Spent.Calls, s.Spent.Usage.Tokens(), s.Spent.USD, s.Spent.Unpriced))
 				if s.Ratings > 0 {
 					fmt.Fprintf(w, "%d ratings are in no map and wait for a person: assay ls ratings\n", s.Ratings)
 				}

@@ -240,11 +240,6 @@ func (m *modelStub) requests() (all, distinct int) {
 	return all, len(m.prompts)
 }
 
-func (m *modelStub) reset() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.prompts, m.bodies, m.answered, m.most = map[string]int{}, nil, 0, 0
-}
 
 // sums lists the hashes of a release's files.
 func sums(t *testing.T, dir string) string {
