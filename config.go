@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"regexp"
 	"sort"
-	"strconv"
 	"strings"
 	"time"
 
@@ -124,7 +123,6 @@ type Runtime struct {
 	MaxUSD        float64                  `yaml:"max_usd" json:"max_usd"`     // 0 means no cap
 	MaxCalls      int                      `yaml:"max_calls" json:"max_calls"` // 0 means no cap
 	ReserveMiB    int64                    `yaml:"reserve_mib" json:"reserve_mib"`
-	LogLevel      string                   `yaml:"log_level" json:"log_level"`
 }
 
 // Endpoint is where a model is reached.
@@ -526,10 +524,6 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// roleText names a role's model for messages.
-func (r Role) String() string {
-	return r.Model + " at " + r.Endpoint + ", max_tokens " + strconv.Itoa(r.MaxTokens)
-}
 
 //go:embed profiles/init.yaml
 var initYAML []byte

@@ -103,7 +103,17 @@ func importDir(ctx context.Context, w *Workspace, path string, o ImportOptions) 
 
 func exchangeReport(kind, path string, got fetch.ImportReport) *ImportReport {
 	r := newImportReport(kind, path)
-	r.Counts["records"], r.Counts["responses"], r.Counts["stored"], r.Counts["truncated"] = got.Records, got.Responses, got.Stored, got.Truncated
+	r.Counts["records"], r.Counts["responses"], r.Counts["truncated"] = got.Records, got.Responses, got.Truncated
+	r.Counts["stored"], r.Counts["known"] = got.Stored, got.Present
+	for kind, n := range got.Types {
+		r.Counts["record "+kind] = n
+	}
+	for class, n := range got.Classes {
+		r.Counts["class "+class] = n
+	}
+	for class, n := range got.Classes {
+		r.Counts["class "+string(class)] = n
+	}
 	for reason, n := range got.Skipped {
 		r.Counts["skipped: "+reason] = n
 	}
@@ -120,19 +130,28 @@ func importReddit(ctx context.Context, w *Workspace, path string, _ ImportOption
 		return nil, err
 	}
 	defer f.Close()
+	r.Counts["posts"], r.Counts["comments"] = 0, 0 // an empty listing is said to be one
 	p, err := w.newPool(r)
 	if err != nil {
 		return r, err
 	}
 	for entry, err := range planner.ReadDump(filepath.Base(path), f) {
 		if err := r.tolerate(err); err != nil {
-			return r, err
+			return r, errors.Join(err, p.flush()) // what came before the damage counts
 		} else if entry.Document.ID == "" && entry.Skipped == "" {
 			continue
 		}
 		if entry.Skipped != "" {
 			r.Counts["skipped: "+entry.Skipped]++
+			if entry.More > 0 {
+				r.Counts["comments not in the dump"] += entry.More
+			}
 			continue
+		}
+		if entry.Document.Kind == corpus.KindRedditComment {
+			r.Counts["comments"]++
+		} else {
+			r.Counts["posts"]++
 		}
 		if err := p.add(ctx, entry.Document); err != nil {
 			return r, err
@@ -168,7 +187,9 @@ func importClaims(ctx context.Context, w *Workspace, path string, o ImportOption
 		if err := ctx.Err(); err != nil {
 			return r, err
 		}
-		rows = append(rows, row)
+		if table.Name == "raguard" {
+			rows = append(rows, row)
+		}
 		if err := w.putRow(table.Name, row, r); err != nil {
 			return r, err
 		}
@@ -249,7 +270,7 @@ func importPairs(ctx context.Context, w *Workspace, path string, _ ImportOptions
 	claims := map[string]bool{}
 	for pair, err := range planner.ReadPairs(filepath.Base(path), bufio.NewReaderSize(f, 1<<20)) {
 		if err := r.tolerate(err); err != nil {
-			return r, err
+			return r, errors.Join(err, p.flush()) // what came before the damage counts
 		} else if pair.Document.ID == "" {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"assay/annotate"
 	"assay/corpus"
 	"assay/fetch"
+	"assay/kv"
 	"assay/pipeline"
 	"assay/planner"
 	"assay/scrapers"
@@ -178,7 +179,7 @@ func siteHost(site scrapers.Site, base string) string {
 // rows yields the imported rows of a table in key order.
 func (k *walk) rows(table scrapers.Table) iter.Seq2[scrapers.Row, error] {
 	return func(yield func(scrapers.Row, error) bool) {
-		for entry, err := range k.w.tables.Rows.Scan(kvPrefix(table.Name), "") {
+		for entry, err := range k.w.tables.Rows.Scan(kv.Prefix(table.Name), "") {
 			if err == nil {
 				k.e.Expect(k.stages.row(table).Name, 1)
 			}
@@ -296,7 +297,7 @@ func (k *walk) evidence(ctx context.Context, c corpus.Claim, links []corpus.Link
 	if slices.Contains(recipe.Evidence, EvidenceSearch) {
 		stage := k.stages.plan()
 		k.e.Expect(stage.Name, 1)
-		trace, err := pipeline.Run(ctx, k.e, stage, c.ID, planInput{ID: c.ID, Text: c.Text, Speaker: c.Speaker, Date: c.StatedDate})
+		trace, err := pipeline.Run(ctx, k.e, stage, c.ID, planInput{ID: c.ID, Text: corpus.Wording(c.Text), Speaker: c.Speaker, Date: c.StatedDate})
 		var ok bool
 		if ctx, ok, err = k.settled(ctx, "search", err); err != nil {
 			return nil, ctx, err
@@ -424,7 +425,7 @@ func (k *walk) label(ctx context.Context, c corpus.Claim, binary string, docs []
 	if k.w.Config.Recipe.Label.ZeroContext && len(docs) > 0 {
 		stage := k.stages.zero()
 		k.e.Expect(stage.Name, 1)
-		z, err := pipeline.Run(ctx, k.e, stage, c.ID, corpus.Claim{ID: c.ID, Text: c.Text})
+		z, err := pipeline.Run(ctx, k.e, stage, c.ID, corpus.Claim{ID: c.ID, Text: corpus.Wording(c.Text)})
 		var ok bool
 		if ctx, ok, err = k.settled(ctx, "zero-context answer", err); err != nil {
 			return err
@@ -479,7 +480,7 @@ func (k *walk) label(ctx context.Context, c corpus.Claim, binary string, docs []
 // retrieval time labels nothing again.
 func labelInput(c corpus.Claim, gold bool, d corpus.Document, zero corpus.Answer) annotate.Input {
 	return annotate.Input{
-		Claim:    corpus.Claim{ID: c.ID, Text: c.Text},
+		Claim:    corpus.Claim{ID: c.ID, Text: corpus.Wording(c.Text)},
 		Gold:     gold,
 		Document: corpus.Document{ID: d.ID, Kind: d.Kind, Title: d.Title, Text: d.Text, URL: d.URL, Source: d.Source, BodyStatus: d.BodyStatus, SHA256: d.SHA256},
 		Zero:     zero,

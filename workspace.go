@@ -306,8 +306,6 @@ func seqOf(key string) uint64 {
 	return n
 }
 
-func kvPrefix(parts ...string) string { return kv.Prefix(parts...) }
-
 // lead records where a page was found, once.
 func (w *Workspace) lead(e *pipeline.Engine, address, on string, explain bool) error {
 	if explain {

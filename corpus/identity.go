@@ -19,7 +19,7 @@ func ClaimID(text, speaker, reviewURL, date string) string {
 	if reviewURL != "" {
 		last = IdentityURL(reviewURL)
 	}
-	return "c_" + digest16(norm.NFC.String(visible(text)), strings.ToLower(cases.Fold().String(norm.NFC.String(speaker))), last)
+	return "c_" + digest16(Wording(text), strings.ToLower(cases.Fold().String(norm.NFC.String(speaker))), last)
 }
 
 // PairID names a (claim, document) pair: p_ and 16 hex digits over the two ids.
@@ -46,6 +46,10 @@ func digest16(parts ...string) string {
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
+
+// Wording is a claim's text as its id reads it: NFC, without invisible characters. Two spellings of one
+// wording share an id, so whatever hangs on the id must see this form.
+func Wording(text string) string { return norm.NFC.String(visible(text)) }
 
 // visible drops format characters and other default-ignorable code points, which a reader cannot see.
 func visible(s string) string {

@@ -21,6 +21,7 @@
 //	body            [sha256, number]               4 MiB parts of a body, content coding kept
 //	fetch.address   [domain, address]              addresses that something is stored for
 //	fetch.alias     [final address, address]       addresses that were redirected there
+//	fetch.digest    [payload digest]               which exchange first had this payload; may be dropped
 //	fetch.host      [host group]                   until when a host asked to be left alone
 //
 // It runs no JavaScript, keeps no cookies, and knows no site.

@@ -5,6 +5,7 @@ package llm
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"assay/kv"
 )
 
@@ -32,13 +35,16 @@ const (
 	benchLatency = 200 * time.Millisecond
 )
 
-// BenchmarkCalls compares our client, with an empty store on disk, to a loop of net/http over the same
-// requests and the same stub, which runs in a process of its own so that its work is not counted.
+// BenchmarkCalls compares our client, with an empty store on disk, to loops of net/http over the same
+// requests and the same stub, which runs in a process of its own so that its work is not counted. The
+// raw loop does what the raw loop of the crawl does: it hashes each body and appends each reply,
+// zstd-compressed, to a file. The bare loop keeps nothing at all.
 //
 //	rate/ideal   our calls a second, of C / latency (bar: at least 0.95)
 //	conns/C      connections that were opened, of C (bar: at most 1.1)
-//	cpu/raw      our CPU seconds, of the loop's (bar: at most 3)
-//	rate/raw     our calls a second, of the loop's
+//	cpu/raw      our CPU seconds, of the raw loop's (bar: at most 3)
+//	cpu/bare     our CPU seconds, of the bare loop's
+//	rate/bare    our calls a second, of the bare loop's
 func BenchmarkCalls(b *testing.B) {
 	if os.Getenv("ASSAY_BENCH_STUB") != "" {
 		benchStub()
@@ -46,9 +52,12 @@ func BenchmarkCalls(b *testing.B) {
 	}
 	address := startBenchStub(b)
 	prompts := benchPrompts(b)
-	var ours, raw usage
+	var ours, raw, bare usage
 	for b.Loop() {
-		raw = raw.plus(measure(b, address, func() { rawLoop(b, address, prompts) }))
+		bare = bare.plus(measure(b, address, func() { rawLoop(b, address, prompts, func([]byte, []byte) {}) }))
+		keep, closeFile := benchFile(b)
+		raw = raw.plus(measure(b, address, func() { rawLoop(b, address, prompts, keep) }))
+		closeFile()
 		c, closeAll := benchClient(b, address)
 		ours = ours.plus(measure(b, address, func() { ourLoop(b, c) }))
 		closeAll()
@@ -56,11 +65,39 @@ func BenchmarkCalls(b *testing.B) {
 	ideal := float64(benchAtOnce) / benchLatency.Seconds()
 	calls := float64(benchCalls * b.N)
 	b.ReportMetric(calls/ours.wall/ideal, "rate/ideal")
-	b.ReportMetric(raw.wall/ours.wall, "rate/raw")
+	b.ReportMetric(bare.wall/ours.wall, "rate/bare")
 	b.ReportMetric(ours.conns/float64(b.N)/benchAtOnce, "conns/C")
 	b.ReportMetric(ours.cpu/raw.cpu, "cpu/raw")
+	b.ReportMetric(ours.cpu/bare.cpu, "cpu/bare")
 	b.ReportMetric(ours.cpu/calls*1e3, "cpu-ms/call")
 	b.ReportMetric(0, "ns/op")
+}
+
+// benchFile opens a file that replies are appended to.
+func benchFile(b *testing.B) (keep func(body, reply []byte), closeFile func()) {
+	f, err := os.Create(filepath.Join(b.TempDir(), "replies.zst"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var mu sync.Mutex
+	keep = func(body, reply []byte) {
+		key := sha256.Sum256(body)
+		kept := enc.EncodeAll(append(key[:], reply...), nil)
+		mu.Lock()
+		defer mu.Unlock()
+		if _, err := f.Write(kept); err != nil {
+			b.Error(err)
+		}
+	}
+	return keep, func() {
+		if err := f.Close(); err != nil {
+			b.Error(err)
+		}
+	}
 }
 
 type usage struct{ wall, cpu, conns float64 }
@@ -124,9 +161,9 @@ func atOnce(workers, n int, do func(int)) {
 	wg.Wait()
 }
 
-// rawLoop is the least that a program must do: encode, send, read, decode the reply and the answer in
-// it. It renders nothing, checks nothing and keeps nothing.
-func rawLoop(b *testing.B, address string, prompts []wireBody) {
+// rawLoop is the least that a program must do: encode, send, read, keep, decode the reply and the
+// answer in it. It renders nothing and checks nothing.
+func rawLoop(b *testing.B, address string, prompts []wireBody, keep func(body, reply []byte)) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = benchAtOnce
 	defer transport.CloseIdleConnections()
@@ -149,8 +186,14 @@ func rawLoop(b *testing.B, address string, prompts []wireBody) {
 			return
 		}
 		defer resp.Body.Close()
+		reply, err := io.ReadAll(resp.Body)
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		keep(body, reply)
 		var env envelope
-		if err := json.NewDecoder(resp.Body).Decode(&env); err != nil || len(env.Choices) == 0 {
+		if err := json.Unmarshal(reply, &env); err != nil || len(env.Choices) == 0 {
 			b.Errorf("no reply: %v", err)
 			return
 		}
@@ -159,7 +202,6 @@ func rawLoop(b *testing.B, address string, prompts []wireBody) {
 		if err := json.Unmarshal([]byte(text), &answer); err != nil {
 			b.Error(err)
 		}
-		io.Copy(io.Discard, resp.Body)
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -44,28 +45,30 @@ What cannot be read is named and counted, never skipped in silence; the command 
 			defer closing(w.Close, &err)
 			problems := 0
 			reports := []*assay.ImportReport{}
+			var failed error
 			for _, path := range args[1:] {
-				r, err := w.Import(cmd.Context(), args[0], path, o)
-				if r != nil {
+				var r *assay.ImportReport
+				r, failed = w.Import(cmd.Context(), args[0], path, o)
+				if r != nil { // also of a file that breaks off: what came before is stored
 					reports = append(reports, r)
 					problems += r.Counts["problems"]
+					if !a.json {
+						printImport(a.out, r)
+					}
 				}
-				if err != nil {
-					return err
-				}
-				if !a.json {
-					printImport(a.out, r)
+				if failed != nil {
+					break
 				}
 			}
 			if a.json {
 				if err := a.print(reports, nil); err != nil {
-					return err
+					return errors.Join(failed, err)
 				}
 			}
-			if problems > 0 {
+			if failed == nil && problems > 0 {
 				return errPartial
 			}
-			return nil
+			return failed
 		},
 	}
 	cmd.Flags().StringVar(&o.Base, "base", "", "dir: address of the folder's root")
