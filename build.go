@@ -117,7 +117,7 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	done := w.runs(e)
 	defer done()
 	m := newMeasures()
-	k := &walk{w: w, e: e, until: until, below: o.DryRun, visit: m.visitor(), stages: stages{w: w, explain: o.DryRun}}
+	k := &walk{w: w, e: e, until: until, below: o.DryRun, visit: m.visitor(), explain: o.DryRun, stages: stages{w}}
 	walkErr := k.run(ctx)
 	rep.Pipeline, rep.Fetch, rep.LLM = e.Report(), w.fetch.Stats(), w.llm.Stats()
 	rep.Corrupt = w.corrupt.all()

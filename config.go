@@ -524,7 +524,6 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-
 //go:embed profiles/init.yaml
 var initYAML []byte
 

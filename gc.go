@@ -22,7 +22,7 @@ import (
 // of every call, since money is the sum of the records.
 func (w *Workspace) GC(ctx context.Context) (kv.GCReport, error) {
 	e := w.newEngine(pipeline.Options{Explain: true, RetryFailed: true})
-	k := &walk{w: w, e: e, below: true, stages: stages{w: w, explain: true}}
+	k := &walk{w: w, e: e, below: true, explain: true, stages: stages{w}}
 	if err := k.run(ctx); err != nil {
 		return kv.GCReport{}, fmt.Errorf("gc: %w", err)
 	}

@@ -111,9 +111,6 @@ func exchangeReport(kind, path string, got fetch.ImportReport) *ImportReport {
 	for class, n := range got.Classes {
 		r.Counts["class "+class] = n
 	}
-	for class, n := range got.Classes {
-		r.Counts["class "+string(class)] = n
-	}
 	for reason, n := range got.Skipped {
 		r.Counts["skipped: "+reason] = n
 	}

@@ -135,7 +135,7 @@ func (w *Workspace) release(ctx context.Context, root, name string) (res Release
 	defer func() { err = errors.Join(err, c.close()) }()
 	e := w.newEngine(pipeline.Options{Explain: true})
 	defer w.runs(e)()
-	k := &walk{w: w, e: e, visit: c.visitor(), stages: stages{w: w, explain: true}}
+	k := &walk{w: w, e: e, visit: c.visitor(), explain: true, stages: stages{w}}
 	if err := k.run(ctx); err != nil {
 		return res, fmt.Errorf("collect the release: %w", err)
 	}
@@ -270,7 +270,7 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	if len(builtin) > 0 {
 		f.Warnings = append(f.Warnings, "the builtin model answered as "+strings.Join(builtin, ", ")+": it compares words and knows nothing about the world; such labels show how the pipeline works and are no annotation")
 	}
-	k := stages{w: w}
+	k := stages{w}
 	for _, s := range r.Sites {
 		if site, err := scrapers.SiteNamed(s.Name); err == nil {
 			f.Stages[k.parse(site).Name] = site.Version

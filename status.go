@@ -36,7 +36,7 @@ type StatusReport struct {
 // Status walks the corpus without running anything and counts items by reason.
 func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	e := w.newEngine(pipeline.Options{Explain: true})
-	k := &walk{w: w, e: e, below: true, stages: stages{w: w, explain: true}}
+	k := &walk{w: w, e: e, below: true, explain: true, stages: stages{w}}
 	if err := k.run(ctx); err != nil {
 		return StatusReport{}, err
 	}
@@ -59,7 +59,7 @@ func (w *Workspace) Why(ctx context.Context, item string) ([]pipeline.Explanatio
 	e := w.newEngine(pipeline.Options{Explain: true, Why: func(_, key string) bool {
 		return key == item || key == clean
 	}})
-	k := &walk{w: w, e: e, below: true, stages: stages{w: w, explain: true}}
+	k := &walk{w: w, e: e, below: true, explain: true, stages: stages{w}}
 	if err := k.run(ctx); err != nil {
 		return nil, err
 	}
@@ -294,7 +294,7 @@ func (w *Workspace) showClaim(ctx context.Context, e *pipeline.Engine, p *proven
 	if p.Claim == nil {
 		return errNotFound
 	}
-	k := stages{w: w}
+	k := stages{w}
 	if _, err := w.items(e, p, id, k.plan().Name, k.zero().Name); err != nil {
 		return err
 	}
@@ -349,7 +349,7 @@ func (w *Workspace) showSources(p *provenance, key string) error {
 }
 
 func (w *Workspace) showPair(ctx context.Context, e *pipeline.Engine, p *provenance, id string) error {
-	found, err := w.items(e, p, id, stages{w: w}.label().Name)
+	found, err := w.items(e, p, id, stages{w}.label().Name)
 	if err != nil {
 		return err
 	}

@@ -21,12 +21,13 @@ import (
 // A walk goes from the live references through the stages. Build, Status, Release and GC are walks
 // over engines in different modes, so they cannot disagree about what belongs to the corpus.
 type walk struct {
-	w      *Workspace
-	e      *pipeline.Engine
-	until  string // last kind of stage; "" means label
-	below  bool   // go on under stale items with their last output
-	visit  visitor
-	stages stages
+	w       *Workspace
+	e       *pipeline.Engine
+	until   string // last kind of stage; "" means label
+	explain bool   // nothing runs and nothing is written
+	below   bool   // go on under stale items with their last output
+	visit   visitor
+	stages  stages
 }
 
 // A visitor is told what a walk meets. Nil functions are left out. They are called from many
@@ -121,8 +122,10 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 	return func(yield func(corpus.Ref, error) bool) {
 		seen := map[string]bool{}
 		emit := func(ref corpus.Ref, on string) bool {
-			if err := k.w.lead(k.e, ref.URL, on, k.stages.explain); err != nil {
-				return yield(ref, err)
+			if !k.explain {
+				if err := k.w.lead(ref.URL, on); err != nil {
+					return yield(ref, err)
+				}
 			}
 			id := corpus.IdentityURL(ref.URL)
 			if seen[id] {
@@ -135,8 +138,11 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 		}
 		if slices.Contains(k.w.Config.Recipe.Discover, DiscoverListing) {
 			for _, start := range site.Start(base, k.w.Config.Recipe.Speakers) {
-				for next := start; next != ""; {
+				read, barren := map[string]bool{}, 0
+				for next := start; next != "" && !read[next] && barren < maxBarrenListings; {
 					page := next
+					read[page] = true
+					before := len(seen)
 					listing, err := pipeline.Run(ctx, k.e, k.stages.discover(site), page, page)
 					_, ok, err := k.settled(ctx, "listing", err)
 					if err != nil {
@@ -150,6 +156,9 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 						if !emit(ref, page) {
 							return
 						}
+					}
+					if barren++; len(seen) > before {
+						barren = 0
 					}
 					next = listing.Next
 				}
@@ -168,6 +177,9 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 		}
 	}
 }
+
+// maxBarrenListings ends a crawl whose listings go on but show nothing new: a pager without an end.
+const maxBarrenListings = 20
 
 func siteHost(site scrapers.Site, base string) string {
 	if base != "" {
@@ -223,8 +235,8 @@ func (k *walk) claims(ctx context.Context, ref corpus.Ref, row string, claims []
 // claim decides whether a claim is part of the corpus and walks on to its evidence.
 func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.Claim) error {
 	recipe := k.w.Config.Recipe
-	if corpus.HasFlag(c.Flags, corpus.FlagUnmapped) {
-		if err := k.w.queueRating(c, k.stages.explain); err != nil {
+	if corpus.HasFlag(c.Flags, corpus.FlagUnmapped) && !k.explain {
+		if err := k.w.queueRating(c); err != nil {
 			return err
 		}
 	}
@@ -503,10 +515,7 @@ type promptRecipe[T any] struct {
 }
 
 // stages makes the stages of a walk from a workspace's recipe.
-type stages struct {
-	w       *Workspace
-	explain bool
-}
+type stages struct{ w *Workspace }
 
 func (s stages) discover(site scrapers.Site) pipeline.Stage[string, scrapers.Listing] {
 	return pipeline.Stage[string, scrapers.Listing]{

@@ -307,10 +307,7 @@ func seqOf(key string) uint64 {
 }
 
 // lead records where a page was found, once.
-func (w *Workspace) lead(e *pipeline.Engine, address, on string, explain bool) error {
-	if explain {
-		return nil
-	}
+func (w *Workspace) lead(address, on string) error {
 	key := kv.Key(corpus.IdentityURL(address), corpus.CanonicalURL(address))
 	if _, known := w.leads.LoadOrStore(key, true); known {
 		return nil
@@ -322,11 +319,8 @@ func (w *Workspace) lead(e *pipeline.Engine, address, on string, explain bool) e
 }
 
 // queueRating puts a rating that no map names where a person finds it.
-func (w *Workspace) queueRating(c corpus.Claim, explain bool) error {
+func (w *Workspace) queueRating(c corpus.Claim) error {
 	key := kv.Key(c.Source, corpus.Slug(c.RatingRaw))
-	if explain {
-		return nil
-	}
 	if has, err := w.tables.Ratings.Has(key); err != nil || has {
 		return err
 	}
