@@ -49,7 +49,7 @@ func seenPairs(t *testing.T, w *Workspace) []seenPair {
 	var mu sync.Mutex
 	var out []seenPair
 	binary := map[string]string{}
-	k := &walk{w: w, e: e, stages: stages{w: w, explain: true}, visit: visitor{
+	k := &walk{w: w, e: e, explain: true, stages: stages{w}, visit: visitor{
 		claim: func(_ corpus.Ref, c corpus.Claim, b string) error {
 			mu.Lock()
 			defer mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"os"
 	"path/filepath"
@@ -48,11 +49,12 @@ type collector struct {
 
 	mu       sync.Mutex
 	calls    map[string]bool
-	withheld map[string]int
+	withheld map[string]map[uint64]struct{} // hashes of items by what and why
+	seed     maphash.Seed
 }
 
 func newCollector(dir string) (*collector, error) {
-	c := &collector{calls: map[string]bool{}, withheld: map[string]int{}}
+	c := &collector{calls: map[string]bool{}, withheld: map[string]map[uint64]struct{}{}, seed: maphash.MakeSeed()}
 	var err error
 	if c.claims, err = newSpool[numbered[output.ClaimRow]](dir); err != nil {
 		return nil, err
@@ -95,10 +97,14 @@ func (c *collector) visitor() visitor {
 			rank := fmt.Sprintf("%012d", number)
 			return c.pairs.add(claim.ID+"\x00"+d.ID, rank, numbered[output.PairRow]{output.NewPairRow(l, ev.hits, number), number})
 		},
-		withheld: func(what, reason string) error {
+		withheld: func(what, id, reason string) error {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.withheld[what+": "+reason]++
+			key := what + ": " + reason
+			if c.withheld[key] == nil {
+				c.withheld[key] = map[uint64]struct{}{}
+			}
+			c.withheld[key][maphash.String(c.seed, id)] = struct{}{}
 			return nil
 		},
 		calls: c.addCalls,
@@ -253,7 +259,10 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	}
 	f := output.Facts{
 		Name: r.Name, Profile: r.Profile, Projection: r.Projection, Warnings: []string{}, Models: models,
-		Stages: map[string]int{}, Prompts: map[string]string{}, Withheld: c.withheld, RatingMaps: map[string]int{},
+		Stages: map[string]int{}, Prompts: map[string]string{}, Withheld: map[string]int{}, RatingMaps: map[string]int{},
+	}
+	for reason, items := range c.withheld {
+		f.Withheld[reason] = len(items)
 	}
 	if f.Models == nil {
 		f.Models = []output.Model{}

@@ -36,7 +36,7 @@ type visitor struct {
 	claim    func(ref corpus.Ref, c corpus.Claim, binary string) error
 	trace    func(c corpus.Claim, t corpus.Trace, links []corpus.Link) error
 	pair     func(c corpus.Claim, d corpus.Document, l corpus.Label, ev evidence) error
-	withheld func(what, reason string) error
+	withheld func(what, id, reason string) error // id names the item, so that one met twice counts once
 	calls    func(ids ...string) error
 }
 
@@ -102,18 +102,22 @@ func (k *walk) settled(ctx context.Context, what string, err error) (_ context.C
 	case pipeline.Ends(err):
 		return ctx, false, err
 	case errors.As(err, &item) && item.Excl != nil:
-		return ctx, false, k.withhold(what, item.Excl.Reason)
+		return ctx, false, k.withhold(what, item.Stage+" "+item.Key, item.Excl.Reason)
 	case errors.As(err, &item):
-		return ctx, false, k.withhold(what, "failed: "+item.Fail.Class)
+		return ctx, false, k.withhold(what, item.Stage+" "+item.Key, "failed: "+item.Fail.Class)
 	}
-	return ctx, false, k.withhold(what, "stale")
+	id := ""
+	if stale := (*pipeline.BlockedError)(nil); errors.As(err, &stale) {
+		id = stale.Stage + " " + stale.Key
+	}
+	return ctx, false, k.withhold(what, id, "stale")
 }
 
-func (k *walk) withhold(what, reason string) error {
+func (k *walk) withhold(what, id, reason string) error {
 	if k.visit.withheld == nil {
 		return nil
 	}
-	return k.visit.withheld(what, reason)
+	return k.visit.withheld(what, id, reason)
 }
 
 // refs yields the references of a site once each: what its listings show, then stored pages, as the
@@ -241,7 +245,7 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 		}
 	}
 	if reason := recipe.leavesOut(c); reason != "" {
-		return k.withhold("claim", reason)
+		return k.withhold("claim", c.ID, reason)
 	}
 	projection, err := corpus.ProjectionByName(recipe.Projection)
 	if err != nil {
@@ -249,7 +253,7 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 	}
 	binary, ok := projection.Apply(c)
 	if !ok {
-		return k.withhold("claim", "dropped by projection "+projection.Name)
+		return k.withhold("claim", c.ID, "dropped by projection "+projection.Name)
 	}
 	if k.visit.claim != nil {
 		if err := k.visit.claim(ref, c, binary); err != nil {
@@ -389,7 +393,7 @@ func (k *walk) documents(ctx context.Context, found []evidence) ([]sourced, erro
 			continue
 		}
 		if ev.url == "" {
-			if err := k.withhold("document", "not imported"); err != nil {
+			if err := k.withhold("document", ev.documentID, "not imported"); err != nil {
 				return nil, err
 			}
 			continue
@@ -475,7 +479,7 @@ func (k *walk) label(ctx context.Context, c corpus.Claim, binary string, docs []
 			continue
 		}
 		if r.Out.Status == corpus.LabelHeld {
-			if err := k.withhold("pair", "held for a person"); err != nil {
+			if err := k.withhold("pair", r.Out.ID, "held for a person"); err != nil {
 				return err
 			}
 		}

@@ -383,15 +383,12 @@ func Prompts() map[string]*llm.Template {
 
 // promptHash names a template as this workspace words it, with the version of its builtin answer.
 func (w *Workspace) promptHash(name string) string {
-	t := *Prompts()[name]
-	if text, ok := w.prompts[name]; ok {
-		system, user, err := llm.ParsePrompt(text)
-		if err != nil {
-			return "unreadable" // unreachable: llm.New refused it
-		}
-		t.System, t.User = system, user
+	t := Prompts()[name]
+	hash, err := w.llm.TemplateHash(t)
+	if err != nil {
+		return "unreadable" // unreachable: llm.New read every override
 	}
-	return fmt.Sprintf("%s/%d", t.Hash(), t.BuiltinVersion)
+	return fmt.Sprintf("%s/%d", hash, t.BuiltinVersion)
 }
 
 // corruptions collects records that could not be read and were made again.
