@@ -6,6 +6,7 @@
 // A request goes through a chain, outermost first:
 //
 //	cassette   answers from the store (live, replay, refresh); one request at a time per key
+//	authorizer the bearer token of a Call
 //	robots     RFC 9309, and the Crawl-delay of the group that applies
 //	retry      another attempt after errors that pass; Retry-After holds or parks the host
 //	limiter    so many at once and so much time between them, per host group
@@ -203,6 +204,7 @@ type Client struct {
 
 	cassette  *cassette
 	robots    *robots
+	retry     *retrier
 	limiter   *limiter
 	guard     *guard
 	inner     http.RoundTripper // credentials, guard, network
@@ -238,12 +240,12 @@ func New(o Options) (*Client, error) {
 	c.inner = &credentials{list: o.Credentials, guard: c.guard, limit: o.Limits.DecompressedBytes, next: c.guard}
 	c.limiter = &limiter{
 		perHost: o.PerHost, delay: max(o.Delay, 0), hostDelay: o.HostDelay, archive: c.archive, now: o.Now, sleep: o.Sleep, stats: c.stats,
-		lanes: map[string]*lane{}, crawl: map[string]time.Duration{},
+		lanes: map[string]*lane{}, crawl: map[string]time.Duration{}, gaps: map[string]time.Duration{},
 		next: &recorder{client: c, archive: c.archive, next: c.inner},
 	}
-	retry := &retrier{retries: max(o.Retries, 0), cap: o.RetryAfterCap, jitter: o.Jitter, now: o.Now, sleep: o.Sleep, limiter: c.limiter, next: c.limiter}
-	c.robots = &robots{client: c, agent: "assay", delay: o.CrawlDelayCap, limiter: c.limiter, known: map[string]robotsEntry{}, next: retry}
-	c.cassette = &cassette{client: c, mode: o.Mode, archive: c.archive, next: c.robots, flights: map[string]*flight{}, asked: map[[16]byte]struct{}{}}
+	c.retry = &retrier{retries: max(o.Retries, 0), cap: o.RetryAfterCap, jitter: o.Jitter, now: o.Now, sleep: o.Sleep, limiter: c.limiter, next: c.limiter}
+	c.robots = &robots{client: c, agent: "assay", delay: o.CrawlDelayCap, limiter: c.limiter, known: map[string]robotsEntry{}, next: c.retry}
+	c.cassette = &cassette{client: c, mode: o.Mode, archive: c.archive, next: &authorizer{c.robots}, flights: map[string]*flight{}, asked: map[[16]byte]struct{}{}}
 	return c, nil
 }
 
@@ -496,8 +498,12 @@ func (t crawl) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if slices.Contains(t.c.unstored, call.url) {
 		if v := req.Header.Get("Authorization"); v != "" {
+			if !strings.HasPrefix(call.url, "https:") && !t.c.guard.listed(hostOf(call.url), hostPort(call.url)) {
+				return nil, &Error{URL: call.url, Reason: ReasonBadScheme, Detail: "a secret is sent over https, or to a host of the allow-list"}
+			}
 			call.header.Set("Authorization", v)
 		}
+		call.userAgent, call.harmless = req.Header.Get("User-Agent"), true
 		return t.pass(ctx, call)
 	}
 	ans, err := t.c.ask(ctx, call)
@@ -586,39 +592,73 @@ func (t crawl) pass(ctx context.Context, call *call) (*http.Response, error) {
 		return nil, &Error{URL: call.url, Reason: ReasonNotStored, Detail: "replay asks nobody"}
 	}
 	direct := &passing{client: t.c}
-	ans, err := t.c.limiter.sendTo(ctx, call, direct)
+	again := *t.c.retry
+	again.next = direct
+	ans, err := again.send(ctx, call)
 	if err != nil {
 		return nil, err
+	}
+	if failed := ans.ex.failure(); failed != nil && ans.ex.Status == 0 {
+		failed.Tries = ans.tries
+		return nil, failed
 	}
 	return t.response(direct.request, ans.ex, ans.decoded)
 }
 
-// passing is a recorder that records nothing.
+// passing is a limiter and recorder that records nothing.
 type passing struct {
 	client  *Client
 	request *http.Request
 }
 
 func (p *passing) send(ctx context.Context, c *call) (answer, error) {
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, noteKey{}, &attemptNote{}), p.client.limits.Timeout)
+	return p.client.limiter.sendTo(ctx, c, attempted(p.attempt))
+}
+
+// attempted makes a sender of a func.
+type attempted func(ctx context.Context, c *call) (answer, error)
+
+func (f attempted) send(ctx context.Context, c *call) (answer, error) { return f(ctx, c) }
+
+func (p *passing) attempt(ctx context.Context, c *call) (answer, error) {
+	attempt, cancel := context.WithTimeout(context.WithValue(ctx, noteKey{}, &attemptNote{}), p.client.limits.Timeout)
 	defer cancel()
-	req, err := (&recorder{client: p.client}).request(ctx, c)
+	req, err := (&recorder{client: p.client}).request(attempt, c)
 	if err != nil {
 		return answer{}, err
 	}
 	p.request = req
 	p.client.stats.request(hostOf(c.url))
+	ex := Exchange{Method: c.method, URL: c.url, At: p.client.now()}
 	resp, err := p.client.guard.RoundTrip(req)
 	c.answered = p.client.now()
 	if err != nil {
-		return answer{}, &Error{URL: c.url, Reason: ReasonNetwork, Tries: 1, Err: err}
+		return p.unanswered(ctx, ex, err)
 	}
 	defer resp.Body.Close()
 	body, err := decodeContent(resp.Header, c.url, resp.Body, p.client.limits.PageBytes)
 	if err != nil {
-		return answer{}, err
+		return p.unanswered(ctx, ex, err)
 	}
-	return answer{ex: Exchange{Method: c.method, URL: c.url, Status: resp.StatusCode, Header: resp.Header, At: c.answered}, decoded: body}, nil
+	ex.At, ex.Status, ex.Header = c.answered, resp.StatusCode, resp.Header
+	ex.Class, ex.Reason = classify(ex.Status, ex.Header, body)
+	return answer{ex: ex, decoded: body}, nil
+}
+
+// unanswered is an attempt that brought no HTTP answer. An error of our own, such as a refusal of the
+// guard, stays what it is.
+func (p *passing) unanswered(ctx context.Context, ex Exchange, err error) (answer, error) {
+	var own *Error
+	if ctx.Err() != nil {
+		return answer{}, ctx.Err()
+	} else if errors.As(err, &own) && own.Reason != ReasonTruncated {
+		return answer{}, own
+	}
+	ex.Class, ex.Reason, ex.Detail = ClassFailed, ReasonNetwork, err.Error()
+	if isTimeout(err) {
+		ex.Reason = ReasonTimeout
+	}
+	return answer{ex: ex}, nil
 }
 
 // Current returns what a dependency key answers now, by the store alone. A key that nothing is stored
@@ -639,8 +679,8 @@ func (c *Client) Current(_ context.Context, key string) ([32]byte, bool, error) 
 	return h.answer().Sum(), true, nil
 }
 
-// Stored yields the canonical addresses of a host and its subdomains for which an ok, gone or blocked
-// exchange is stored, sorted.
+// Stored yields the canonical addresses of a host and its subdomains for which an ok, gone, blocked or
+// too large exchange is stored, sorted: pages that are known to be there, or to have been.
 func (c *Client) Stored(ctx context.Context, host string) iter.Seq2[string, error] {
 	return c.archive.stored(ctx, host)
 }
@@ -658,12 +698,12 @@ func (c *Client) Addresses(url string) ([]string, error) {
 
 // Stats count what a client did. Waited is the time that requests spent waiting for their hosts.
 type Stats struct {
-	Requests int   // sent over the network, robots.txt and repeated attempts included
-	Hits     int   // answered from the store
-	Kept     int   // stored answers that stayed because their host could not confirm them
-	Bytes    int64 // of bodies read from the network, content coding kept
-	Waited   time.Duration
-	ByHost   map[string]HostStats
+	Requests int                  `json:"requests"` // sent over the network, robots.txt and repeated attempts included
+	Hits     int                  `json:"hits"`     // answered from the store
+	Kept     int                  `json:"kept"`     // stored answers that stayed because their host could not confirm them
+	Bytes    int64                `json:"bytes"`    // of bodies read from the network, content coding kept
+	Waited   time.Duration        `json:"waited_ns"`
+	ByHost   map[string]HostStats `json:"by_host"`
 }
 
 // HostStats are the Stats of one host.

@@ -27,7 +27,8 @@ func (a *app) importCommand() *cobra.Command {
   assay import claims-table claims.csv`,
 		Long: help("Read files into the store. Importing the same thing twice changes nothing. Kinds:\n\n"+strings.Join(kinds, "\n")+`
 
-What cannot be read is named and counted, never skipped in silence; the command then ends with 3.`,
+What cannot be read is named and counted, never skipped in silence; the command then ends with 3. A dump
+that breaks off, or is none, ends it with 1; what came before is stored.`,
 			statusError, statusUsage, statusPartial, statusLocked, statusInterrupted),
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

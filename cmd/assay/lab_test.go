@@ -240,7 +240,6 @@ func (m *modelStub) requests() (all, distinct int) {
 	return all, len(m.prompts)
 }
 
-
 // sums lists the hashes of a release's files.
 func sums(t *testing.T, dir string) string {
 	t.Helper()
