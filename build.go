@@ -29,6 +29,10 @@ type BuildOptions struct {
 	As          string
 	MaxDuration time.Duration
 	Progress    pipeline.Progress
+
+	// Stop, when closed, lets what is in flight finish and starts nothing new: calls that are being
+	// paid for are stored. The build then ends with ErrInterrupted.
+	Stop <-chan struct{}
 }
 
 // BuildReport is what a build did. Labels, Agreement and Recall are over what the walk met, fresh or new.
@@ -61,6 +65,12 @@ type Recall struct {
 
 // Partial reports whether items failed in this run.
 func (r BuildReport) Partial() bool { return r.Pipeline.Failed > 0 }
+
+// ErrInterrupted ends a build that was stopped; what is done is kept.
+var ErrInterrupted = errors.New("interrupted; run the same command to go on")
+
+// Grace is how long a build that was stopped, or whose time is up, waits for what is in flight.
+const Grace = 30 * time.Second
 
 // ErrTimeUp ends a build whose MaxDuration has passed; what is done is kept.
 var ErrTimeUp = errors.New("the time given with --max-duration is up; run the same command to go on")
@@ -106,25 +116,45 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	if err != nil {
 		return rep, err
 	}
+	stopped := func() error { return nil }
+	if !o.DryRun {
+		deadline := time.Now().Add(o.MaxDuration)
+		stopped = func() error {
+			select {
+			case <-o.Stop:
+				return ErrInterrupted
+			default:
+			}
+			if o.MaxDuration > 0 && !time.Now().Before(deadline) {
+				return ErrTimeUp
+			}
+			return nil
+		}
+	}
 	if o.MaxDuration > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.MaxDuration, ErrTimeUp)
+		ctx, cancel = context.WithTimeoutCause(ctx, o.MaxDuration+Grace, ErrTimeUp)
 		defer cancel()
 	}
 	e := w.newEngine(pipeline.Options{
-		Explain: o.DryRun, RetryFailed: o.RetryFailed, MayRun: mayRun, Progress: o.Progress,
+		Explain: o.DryRun, RetryFailed: o.RetryFailed, Progress: o.Progress,
+		MayRun: func(stage string) bool { return stopped() == nil && (mayRun == nil || mayRun(stage)) },
 	})
 	done := w.runs(e)
 	defer done()
 	m := newMeasures()
 	k := &walk{w: w, e: e, until: until, below: o.DryRun, visit: m.visitor(), explain: o.DryRun, stages: stages{w}}
 	walkErr := k.run(ctx)
+	if walkErr == nil {
+		walkErr = stopped()
+	}
 	rep.Pipeline, rep.Fetch, rep.LLM = e.Report(), w.fetch.Stats(), w.llm.Stats()
 	rep.Corrupt = w.corrupt.all()
 	if walkErr != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, ErrTimeUp) {
-			rep.TimeUp, walkErr = true, cause
+			walkErr = cause
 		}
+		rep.TimeUp = errors.Is(walkErr, ErrTimeUp)
 		return rep, walkErr
 	}
 	// A fresh item spares the calls that it was made with just as a stored answer does.
@@ -158,6 +188,8 @@ func (w *Workspace) keepReport(rep BuildReport) error {
 type measures struct {
 	mu              sync.Mutex
 	labels, effects map[string]int
+	pairs           map[string]bool // met; two pages with one claim lead to the same pairs
+	compared        map[string]bool // published labels, by row and document
 	examples        map[string]string
 	calls           map[string]bool
 	ours, theirs    []string
@@ -165,7 +197,10 @@ type measures struct {
 }
 
 func newMeasures() *measures {
-	return &measures{labels: map[string]int{}, effects: map[string]int{}, examples: map[string]string{}, calls: map[string]bool{}}
+	return &measures{
+		labels: map[string]int{}, effects: map[string]int{}, pairs: map[string]bool{}, compared: map[string]bool{},
+		examples: map[string]string{}, calls: map[string]bool{},
+	}
 }
 
 func (m *measures) visitor() visitor {
@@ -191,14 +226,9 @@ func (m *measures) visitor() visitor {
 			if l.Status == corpus.LabelHeld {
 				return nil // it may have no label at all
 			}
-			m.labels[string(l.Label)]++
-			if first := m.examples[string(l.Label)]; first == "" || l.ID < first {
-				m.examples[string(l.Label)] = l.ID
-			}
-			if l.Effect != "" {
-				m.effects[string(l.Effect)]++
-			}
-			if ev.link != nil && ev.link.Label != "" {
+			m.label(l)
+			if ev.link != nil && ev.link.Label != "" && !m.compared[linkKey(*ev.link)] {
+				m.compared[linkKey(*ev.link)] = true
 				m.ours, m.theirs = append(m.ours, string(l.Label)), append(m.theirs, string(ev.link.Label))
 			}
 			return nil
@@ -211,6 +241,21 @@ func (m *measures) visitor() visitor {
 			}
 			return nil
 		},
+	}
+}
+
+// label counts a pair once; the caller holds the lock.
+func (m *measures) label(l corpus.Label) {
+	if m.pairs[l.ID] {
+		return
+	}
+	m.pairs[l.ID] = true
+	m.labels[string(l.Label)]++
+	if first := m.examples[string(l.Label)]; first == "" || l.ID < first {
+		m.examples[string(l.Label)] = l.ID
+	}
+	if l.Effect != "" {
+		m.effects[string(l.Effect)]++
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 
 	"assay/annotate"
 	"assay/corpus"
+	"assay/llm"
 	"assay/output"
 	"assay/planner"
 	"assay/scrapers"
@@ -33,20 +35,22 @@ type Config struct {
 // Recipe is everything that shapes the data. A stage's part of it enters the stage's fingerprint
 // whole, so a changed field reruns what reads it and nothing else.
 type Recipe struct {
-	Name       string          `yaml:"name" json:"name"`       // title of the release
-	Profile    string          `yaml:"profile" json:"profile"` // raguard: where the defaults come from
-	Salt       string          `yaml:"salt" json:"salt"`       // of fences; the profile's name by default
-	Discover   []string        `yaml:"discover" json:"discover"`
-	Sites      []SiteRecipe    `yaml:"sites" json:"sites"`
-	Speakers   []string        `yaml:"speakers" json:"speakers"` // the source's slugs; empty means everybody
-	Dates      Dates           `yaml:"dates" json:"dates"`       // of the statement
-	Projection string          `yaml:"projection" json:"projection"`
-	Limits     Limits          `yaml:"limits" json:"limits"`
-	Evidence   []string        `yaml:"evidence" json:"evidence"`
-	Planner    PlannerRecipe   `yaml:"planner" json:"planner"`
-	Label      LabelRecipe     `yaml:"label" json:"label"`
-	Models     map[string]Role `yaml:"models" json:"models"`
-	Formats    []string        `yaml:"formats" json:"formats"`
+	Name       string       `yaml:"name" json:"name"`       // title of the release
+	Profile    string       `yaml:"profile" json:"profile"` // raguard: where the defaults come from
+	Salt       string       `yaml:"salt" json:"salt"`       // of fences; the profile's name by default
+	Discover   []string     `yaml:"discover" json:"discover"`
+	Sites      []SiteRecipe `yaml:"sites" json:"sites"`
+	Speakers   []string     `yaml:"speakers" json:"speakers"` // the source's slugs; empty means everybody
+	Dates      Dates        `yaml:"dates" json:"dates"`       // of the statement
+	Projection string       `yaml:"projection" json:"projection"`
+	// Ratings maps printed ratings that no shipped map names, by source: {politifact: {"no idea": uncertain}}.
+	Ratings  map[string]map[string]corpus.Verdict `yaml:"ratings" json:"ratings"`
+	Limits   Limits                               `yaml:"limits" json:"limits"`
+	Evidence []string                             `yaml:"evidence" json:"evidence"`
+	Planner  PlannerRecipe                        `yaml:"planner" json:"planner"`
+	Label    LabelRecipe                          `yaml:"label" json:"label"`
+	Models   map[string]Role                      `yaml:"models" json:"models"`
+	Formats  []string                             `yaml:"formats" json:"formats"`
 }
 
 // Values of Recipe.Discover and Recipe.Evidence.
@@ -89,6 +93,8 @@ type PlannerRecipe struct {
 	Backend     string   `yaml:"backend" json:"backend"`
 	Domains     []string `yaml:"domains" json:"domains"`           // registrable domains that a hit must be on
 	FollowLinks bool     `yaml:"follow_links" json:"follow_links"` // a link post's target becomes a document too
+	Subreddits  []string `yaml:"subreddits" json:"subreddits"`     // where the backends reddit and arctic_shift search; empty means everywhere
+	Posts       string   `yaml:"posts" json:"posts"`               // where a post that is not imported is read: pool, oauth, arctic_shift
 }
 
 // LabelRecipe is how pairs are labelled (methods 3.1, stage 3).
@@ -120,6 +126,9 @@ type Runtime struct {
 	AllowPrivate  []string                 `yaml:"allow_private" json:"allow_private"` // exact host:port
 	Resolve       map[string]string        `yaml:"resolve" json:"resolve"`             // host: ip:port to dial instead
 	Endpoints     map[string]Endpoint      `yaml:"endpoints" json:"endpoints"`
+	Reddit        RedditAccess             `yaml:"reddit" json:"reddit"`
+	ArcticShift   InterfaceAddress         `yaml:"arctic_shift" json:"arctic_shift"`
+	SearXNG       InterfaceAddress         `yaml:"searxng" json:"searxng"`
 	MaxUSD        float64                  `yaml:"max_usd" json:"max_usd"`     // 0 means no cap
 	MaxCalls      int                      `yaml:"max_calls" json:"max_calls"` // 0 means no cap
 	ReserveMiB    int64                    `yaml:"reserve_mib" json:"reserve_mib"`
@@ -135,6 +144,11 @@ type Endpoint struct {
 	RPM         int           `yaml:"rpm,omitempty" json:"rpm,omitzero"`
 	TPM         int           `yaml:"tpm,omitempty" json:"tpm,omitzero"`
 	Timeout     time.Duration `yaml:"timeout,omitempty" json:"timeout,omitzero"`
+
+	// What the profile does not fit; assay doctor says when.
+	Schema     llm.SchemaMode `yaml:"schema,omitempty" json:"schema,omitzero"`           // json_schema, json_object or none
+	TokenField string         `yaml:"token_field,omitempty" json:"token_field,omitzero"` // max_tokens or max_completion_tokens
+	Canary     bool           `yaml:"canary,omitempty" json:"canary,omitzero"`           // a build probes a model that was never probed
 }
 
 //go:embed profiles/raguard.yaml
@@ -362,20 +376,51 @@ func applyOverrides(c *Config, environ []string, overrides []Override, origins m
 
 var envName = strings.NewReplacer(".", "_", "-", "_")
 
+// setValue sets one value, which stands in YAML, and leaves everything beside it as it is: decoded into
+// the configuration by itself it would empty the map entry that it belongs to.
 func setValue(c *Config, key, value string) error {
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(value), &doc); err != nil {
+	var doc, set yaml.Node
+	if err := yaml.Unmarshal([]byte(value), &set); err != nil {
 		return err
 	}
 	node := &yaml.Node{Kind: yaml.ScalarNode, Value: value}
-	if len(doc.Content) > 0 {
-		node = doc.Content[0]
+	if len(set.Content) > 0 {
+		node = set.Content[0]
 	}
-	parts := strings.Split(key, ".")
-	for i := len(parts) - 1; i >= 0; i-- {
-		node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: parts[i]}, node}}
+	data, err := yaml.Marshal(c)
+	if err != nil {
+		return err
 	}
-	return node.Decode(c)
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return err
+	}
+	at := valueAt(doc.Content[0], key)
+	if at == nil {
+		return fmt.Errorf("there is no key %s", key)
+	}
+	*at = *node
+	var changed Config
+	if err := doc.Decode(&changed); err != nil {
+		return err
+	}
+	*c = changed
+	return nil
+}
+
+// valueAt finds the value of a dotted key. The keys of maps may hold dots themselves, as hosts do.
+func valueAt(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		rest, ok := strings.CutPrefix(key, n.Content[i].Value)
+		if ok && rest == "" {
+			return n.Content[i+1]
+		}
+		if rest, ok = strings.CutPrefix(rest, "."); ok {
+			if found := valueAt(n.Content[i+1], rest); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
 }
 
 // settings flattens a configuration into sorted keys and values.
@@ -450,6 +495,11 @@ func (c *Config) check() error {
 			bad(key, "%q is no date like 2024-12-31", d)
 		}
 	}
+	for source, ratings := range r.Ratings {
+		for raw, v := range ratings {
+			oneOf("recipe.ratings."+source+"."+raw, string(v), names(corpus.Verdicts, func(v corpus.Verdict) string { return string(v) })...)
+		}
+	}
 	if _, err := corpus.ProjectionByName(r.Projection); err != nil {
 		bad("recipe.projection", "%v", err)
 	}
@@ -458,6 +508,8 @@ func (c *Config) check() error {
 	}
 	oneOf("recipe.planner.policy", r.Planner.Policy, "raguard")
 	oneOf("recipe.planner.backend", r.Planner.Backend, names(planner.Backends, func(b planner.Backend) string { return b.Name })...)
+	oneOf("recipe.planner.posts", r.Planner.Posts, PostsPool, PostsOAuth, PostsArcticShift)
+	c.checkInterfaces(bad)
 	oneOf("recipe.label.protocol", r.Label.Protocol, names(annotate.Protocols, func(p annotate.Protocol) string { return p.Name })...)
 	oneOf("recipe.label.mode", r.Label.Mode, "normal", "compat")
 	for key, n := range map[string]int{
@@ -483,10 +535,32 @@ func (c *Config) check() error {
 			bad("recipe.models."+role+".endpoint", "%q is no entry of runtime.endpoints (%s)", m.Endpoint, strings.Join(sortedKeys(rt.Endpoints), ", "))
 		}
 	}
+	for _, role := range sortedKeys(r.Models) {
+		m := r.Models[role]
+		// A record names the model that was asked; the word comparer must never stand there as another.
+		switch e, ok := rt.Endpoints[m.Endpoint]; {
+		case ok && e.Provider == "builtin" && m.Model != "builtin":
+			bad("recipe.models."+role+".model", "endpoint %s is the builtin model, so its model is called builtin, not %q; describe your endpoint under runtime.endpoints.%s (provider: openai, base_url: ...)", m.Endpoint, m.Model, m.Endpoint)
+		case ok && e.Provider != "builtin" && m.Model == "builtin":
+			bad("recipe.models."+role+".model", "endpoint %s is not the builtin model; name the model that it serves", m.Endpoint)
+		}
+	}
 	for name, e := range rt.Endpoints {
 		oneOf("runtime.endpoints."+name+".provider", e.Provider, "openai", "builtin")
 		if e.Provider == "openai" && e.BaseURL == "" {
 			bad("runtime.endpoints."+name+".base_url", "an openai endpoint needs its address, e.g. https://api.openai.com/v1")
+		}
+		for _, setting := range []struct {
+			key, value string
+			known      []string
+		}{
+			{"profile", e.Profile, names(llm.Profiles, func(p llm.Profile) string { return p.Name })},
+			{"schema", string(e.Schema), []string{string(llm.SchemaJSON), string(llm.SchemaObject), string(llm.SchemaNone)}},
+			{"token_field", e.TokenField, []string{llm.MaxTokensField, llm.MaxCompletionTokensField}},
+		} {
+			if setting.value != "" {
+				oneOf("runtime.endpoints."+name+"."+setting.key, setting.value, setting.known...)
+			}
 		}
 	}
 	sort.Strings(problems)
@@ -494,6 +568,22 @@ func (c *Config) check() error {
 		return errors.New(strings.Join(problems, "\n"))
 	}
 	return nil
+}
+
+// rated applies the recipe's own rating map to a claim whose printed rating no shipped map names: a
+// person decided.
+func (r Recipe) rated(c corpus.Claim) corpus.Claim {
+	if !corpus.HasFlag(c.Flags, corpus.FlagUnmapped) {
+		return c
+	}
+	for raw, v := range r.Ratings[c.Source] {
+		if corpus.Slug(raw) != corpus.Slug(c.RatingRaw) {
+			continue
+		}
+		c.Rating, c.Verdict6, c.Status = string(v), v, corpus.StatusHuman
+		c.Flags = slices.DeleteFunc(slices.Clone(c.Flags), func(f string) bool { return f == corpus.FlagUnmapped })
+	}
+	return c
 }
 
 // Lock writes the recipe in the form that a release carries: every value, defaults included.
@@ -535,8 +625,10 @@ func InitConfig(profile string) ([]byte, error) {
 	return bytes.Replace(initYAML, []byte("profile: raguard"), []byte("profile: "+profile), 1), nil
 }
 
-// CheckStages reports whether the stages that a build names exist.
-func CheckStages(o BuildOptions) error {
-	_, _, err := stageFilter(o)
-	return err
+// Check reports whether the stages that a build names exist, and its release may be called so.
+func (o BuildOptions) Check() error {
+	if _, _, err := stageFilter(o); err != nil {
+		return err
+	}
+	return output.CheckName(o.As)
 }

@@ -1,10 +1,14 @@
 package assay
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
@@ -21,6 +25,9 @@ func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"an unknown format", "recipe:\n  formats: [parquett]\n", "jsonl"},
 		{"an unknown endpoint", "recipe:\n  models:\n    zero: {endpoint: there, model: m}\n", `"there" is no entry of runtime.endpoints (main)`},
 		{"an endpoint without an address", "runtime:\n  endpoints:\n    main: {provider: openai}\n", "base_url"},
+		{"a model's name at the builtin endpoint", "recipe:\n  models:\n    zero: {endpoint: main, model: gpt-9}\n", "endpoint main is the builtin model"},
+		{"the builtin's name at another endpoint", "runtime:\n  endpoints:\n    main: {provider: openai, base_url: \"http://127.0.0.1:1/v1\"}\n", "endpoint main is not the builtin model"},
+		{"a rating mapped to no verdict", "recipe:\n  ratings: {politifact: {maybe: perhaps}}\n", "\"perhaps\" is none of true"},
 		{"a date that is none", "recipe:\n  dates: {from: 2000}\n", "is no date like"},
 		{"an unknown profile", "recipe:\n  profile: rag\n", "known are raguard"},
 		{"a negative count", "runtime:\n  workers: -1\n", "too small"},
@@ -62,6 +69,35 @@ func TestParseConfigRefusesUnknownVariables(t *testing.T) {
 	_, _, err := parseConfig(nil, []string{"ASSAY_RUNTIME_WORKER=4"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "ASSAY_RUNTIME_WORKER") {
 		t.Errorf("error = %v, want one that names the variable", err)
+	}
+}
+
+// A single value of a map's entry is set without emptying the rest of the entry.
+func TestVariablesSetOneValue(t *testing.T) {
+	base, _, err := parseConfig(initYAML, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := base
+	role := base.Recipe.Models["annotate"]
+	role.MaxTokens = 9
+	want.Recipe.Models = maps.Clone(base.Recipe.Models)
+	want.Recipe.Models["annotate"] = role
+	want.Recipe.Discover = []string{DiscoverStored}
+	want.Runtime.HostDelay = maps.Clone(base.Runtime.HostDelay)
+	want.Runtime.HostDelay["www.politifact.com"] = time.Minute
+	want.Runtime.Resolve = map[string]string{"a.example": "127.0.0.1:80"}
+	got, _, err := parseConfig(initYAML, []string{
+		"ASSAY_RECIPE_MODELS_ANNOTATE_MAX_TOKENS=9", "ASSAY_RECIPE_DISCOVER=[stored]", "ASSAY_RUNTIME_HOST_DELAY_WWW_POLITIFACT_COM=1m",
+	}, []Override{{Key: "runtime.resolve", Value: `{a.example: "127.0.0.1:80"}`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+	if _, _, err := parseConfig(nil, nil, []Override{{Key: "runtime.max_usdd", Value: "1"}}); err == nil || !strings.Contains(err.Error(), "runtime.max_usdd") {
+		t.Errorf("error = %v, want one that names the key", err)
 	}
 }
 

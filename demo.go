@@ -252,6 +252,9 @@ var demoConfig []byte
 // DemoConfig is the configuration of the demo's workspace.
 func DemoConfig() []byte { return demoConfig }
 
+// IsDemoConfig reports whether a configuration is the demo's, perhaps changed a little.
+func IsDemoConfig(text []byte) bool { return bytes.Contains(text, []byte("http://"+DemoFactCheckHost)) }
+
 // DemoOverrides lets the demo's hosts be dialled at the address of its server, and nothing else.
 func DemoOverrides(address string) []Override {
 	return []Override{

@@ -10,7 +10,10 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"assay/corpus"
 	"assay/fetch"
 	"assay/kv"
 	"assay/llm"
@@ -32,7 +35,15 @@ func (w *Workspace) GC(ctx context.Context) (kv.GCReport, error) {
 	if err != nil {
 		return kv.GCReport{}, fmt.Errorf("gc: %w", err)
 	}
-	exchanges, err := fetch.Keep(w.store, answersOf(e, touched, &readErr))
+	if err := cited.follow(e); err != nil {
+		return kv.GCReport{}, fmt.Errorf("gc: %w", err)
+	}
+	// Listings stay, since they are few and say what else there was; so does what a release rests on.
+	keep := func(stage, key string) bool {
+		kind, _, _ := strings.Cut(stage, "/")
+		return touched.Item(stage, key) || cited.items[key] || kind == KindDiscover
+	}
+	exchanges, err := fetch.Keep(w.store, answersOf(e, keep, &readErr))
 	err = errors.Join(err, readErr)
 	if err != nil {
 		return kv.GCReport{}, fmt.Errorf("gc: %w", err)
@@ -40,23 +51,24 @@ func (w *Workspace) GC(ctx context.Context) (kv.GCReport, error) {
 	return w.store.GC(ctx, func(bucket, key string) bool {
 		switch bucket {
 		case pipeline.Bucket:
-			return touched.Record(key)
+			stage, item := pipeline.ItemName(key)
+			return keep(stage, item)
 		case llm.BucketRaw, llm.BucketAnswers:
 			id := kv.Parts(key)[0]
-			return touched.Dep(llm.DepPrefix+id) || cited[id]
+			return touched.Dep(llm.DepPrefix+id) || cited.calls[id]
 		}
 		return exchanges(bucket, key)
 	})
 }
 
-// answersOf yields the keys of the answers that the touched items rest on.
-func answersOf(e *pipeline.Engine, touched pipeline.Touched, failed *error) iter.Seq[string] {
+// answersOf yields the keys of the answers that the kept items rest on.
+func answersOf(e *pipeline.Engine, keep func(stage, key string) bool, failed *error) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for info, err := range e.Items("") {
 			if err != nil {
 				continue // unreadable: nothing can rest on it, and the next build makes it again
 			}
-			if !touched.Item(info.Stage, info.Key) {
+			if !keep(info.Stage, info.Key) {
 				continue
 			}
 			item, _, err := e.Item(info.Stage, info.Key)
@@ -73,42 +85,133 @@ func answersOf(e *pipeline.Engine, touched pipeline.Touched, failed *error) iter
 	}
 }
 
-// citedByReleases reads the request keys of the calls that the releases of a workspace rest on.
-func citedByReleases(root string) (map[string]bool, error) {
-	cited := map[string]bool{}
-	files, err := filepath.Glob(filepath.Join(root, "*", "data", "annotations.jsonl"))
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range files {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		d := json.NewDecoder(bufio.NewReader(f))
-		for {
-			var call struct {
-				ID string `json:"id"`
-			}
-			if err := d.Decode(&call); err == io.EOF {
-				break
-			} else if err != nil {
-				return nil, fmt.Errorf("read %s: %w", path, err)
-			}
-			cited[call.ID] = true
-		}
-		if err := f.Close(); err != nil {
-			return nil, err
-		}
-	}
-	return cited, nil
+// A citation is what the releases of a workspace rest on.
+type citation struct {
+	calls map[string]bool // request keys
+	items map[string]bool // keys of items of any stage: claims, pairs, addresses of pages and documents
 }
 
-// Restore makes the store of the workspace in dir from a backup.
-func Restore(ctx context.Context, dir string, in io.Reader) (records int, err error) {
-	if _, err := os.Stat(filepath.Join(dir, ConfigName)); err != nil {
-		return 0, fmt.Errorf("%s has no %s; make the workspace first with: assay init %s", dir, ConfigName, dir)
+// citedByReleases reads what the kept releases rest on from their tables.
+func citedByReleases(root string) (citation, error) {
+	c := citation{calls: map[string]bool{}, items: map[string]bool{}}
+	type row struct {
+		ID        string `json:"id"`
+		ReviewURL string `json:"review_url"`
+		URL       string `json:"url"`
+		Claim     string `json:"claim_id"`
+		Document  string `json:"document_id"`
 	}
+	for table, cite := range map[string]func(row){
+		"annotations": func(r row) { c.calls[r.ID] = true },
+		"claims":      func(r row) { c.items[r.ID], c.items[corpus.CleanURL(r.ReviewURL)] = true, true },
+		"documents":   func(r row) { c.items[r.ID], c.items[corpus.CleanURL(r.URL)] = true, true },
+		"pairs":       func(r row) { c.items[corpus.PairID(r.Claim, r.Document)] = true },
+	} {
+		files, err := filepath.Glob(filepath.Join(root, "*", "data", table+".jsonl"))
+		if err != nil {
+			return c, err
+		}
+		for _, path := range files {
+			if err := eachRow(path, cite); err != nil {
+				return c, err
+			}
+		}
+	}
+	return c, nil
+}
+
+// follow adds the items whose key is another address of what is cited: a page that was redirected.
+func (c citation) follow(e *pipeline.Engine) error {
+	for _, kind := range []string{KindParse, KindDocument} {
+		for info, err := range e.Items(kind) {
+			if err != nil {
+				continue // unreadable: nothing can rest on it
+			}
+			item, _, err := e.Item(info.Stage, info.Key)
+			if err != nil {
+				return err
+			}
+			for id := range idsIn(item.Out) {
+				if c.items[id] {
+					c.items[info.Key] = true
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// idsIn yields the ids of the claims or the document that an item put out.
+func idsIn(out json.RawMessage) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		type record struct {
+			ID string `json:"id"`
+		}
+		var list []record
+		if json.Unmarshal(out, &list) != nil {
+			var one record
+			if json.Unmarshal(out, &one) != nil {
+				return
+			}
+			list = []record{one}
+		}
+		for _, r := range list {
+			if !yield(r.ID) {
+				return
+			}
+		}
+	}
+}
+
+// eachRow reads a table of JSON lines.
+func eachRow[T any](path string, f func(T)) (err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	for d := json.NewDecoder(bufio.NewReader(file)); ; {
+		var row T
+		if err := d.Decode(&row); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
+		f(row)
+	}
+}
+
+// keepFiles puts what a person wrote beside the store into it.
+func (w *Workspace) keepFiles() error {
+	paths := []string{ConfigName}
+	for _, name := range sortedKeys(w.prompts) {
+		paths = append(paths, "prompts/"+name+".txt")
+	}
+	for key, err := range w.tables.Files.Keys("", "") {
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(paths, key) {
+			if err := w.tables.Files.Delete(key); err != nil {
+				return err
+			}
+		}
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(filepath.Join(w.Dir, filepath.FromSlash(path)))
+		if err != nil {
+			return fmt.Errorf("keep %s: %w", path, err)
+		}
+		if err := w.tables.Files.Put(path, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Restore makes the store of a workspace from a backup, and its configuration and prompts where dir
+// has none of its own.
+func Restore(ctx context.Context, dir string, in io.Reader) (records int, err error) {
 	state := filepath.Join(dir, stateDir)
 	if err := os.MkdirAll(state, 0o755); err != nil {
 		return 0, err
@@ -117,5 +220,36 @@ func Restore(ctx context.Context, dir string, in io.Reader) (records int, err er
 	if err := os.RemoveAll(filepath.Join(state, "index")); err != nil {
 		return 0, err
 	}
-	return kv.Restore(ctx, filepath.Join(state, "store"), in)
+	if records, err = kv.Restore(ctx, filepath.Join(state, "store"), in); err != nil {
+		return records, err
+	}
+	return records, restoreFiles(dir)
+}
+
+// restoreFiles writes the files that a backup brought along and that are not there.
+func restoreFiles(dir string) (err error) {
+	store, err := kv.Open(filepath.Join(dir, stateDir, "store"), kv.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	for entry, err := range openTables(store).Files.Scan("", "") {
+		if err != nil {
+			return err
+		}
+		if !filepath.IsLocal(filepath.FromSlash(entry.Key)) {
+			return fmt.Errorf("restore: the backup holds a file %q, which would lie outside the workspace", entry.Key)
+		}
+		path := filepath.Join(dir, filepath.FromSlash(entry.Key))
+		if _, err := os.Lstat(path); err == nil {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, entry.Value, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }

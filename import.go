@@ -54,7 +54,10 @@ func (r *ImportReport) tolerate(err error) error {
 type ImportKind struct {
 	Name string
 	Doc  string
+	Form string // what a file looks like, for people
 	read func(ctx context.Context, w *Workspace, path string, o ImportOptions) (*ImportReport, error)
+
+	Online bool // it asks the web; a path is what to ask for
 }
 
 // ImportOptions says how to read what does not say it itself.
@@ -65,11 +68,18 @@ type ImportOptions struct {
 
 // ImportKinds lists what can be imported.
 var ImportKinds = []ImportKind{
-	{"claims-table", "a published table of claims, e.g. RAGuard's claims.csv", importClaims},
-	{"dir", "a folder of saved pages (--base URL, host folders, or a urls.tsv)", importDir},
-	{"pairs", "claims with their documents: RAGuard's documents.csv, JSON lines, or a nested JSON list", importPairs},
-	{"reddit", "a dump of Reddit posts or comments: NDJSON, .zst, .gz, listing JSON or a JSON array", importReddit},
-	{"warc", "web archives, .warc or .warc.gz", importWARC},
+	{"claims-table", "a published table of claims", `RAGuard's claims.csv (Claim ID, Claim, Verdict, Document IDs, Document Labels, Original Verdict), or any CSV with
+the columns claim and verdict; a verdict is a word of the six-way scale or of the truth-o-meter:
+    claim,verdict
+    The bridge toll doubled in 2022.,mostly-true`, importClaims, false},
+	{"dir", "a folder of saved pages", `Pages under --base URL by their path, or host folders (www.example.com/path/index.html), or a urls.tsv in the folder:
+path TAB address [TAB status [TAB content type [TAB retrieved]]].`, importDir, false},
+	{"pairs", "claims with their documents", `RAGuard's documents.csv (import its claims.csv too), RAGuard's claims as JSON with documents inside, or JSON lines;
+verdict, title and label may be missing, but without a verdict a claim cannot be labelled:
+    {"claim": "...", "verdict": "false", "title": "...", "text": "...", "url": "https://...", "label": "misleading"}`, importPairs, false},
+	{"reddit", "a dump of Reddit posts or comments", `Pushshift or Arctic Shift NDJSON, plain, .gz, .zst or .bz2; a listing or thread as the API gives it; a JSON array of posts.`, importReddit, false},
+	{"thread", "a Reddit thread with its comments", `The id (t3_18r2fkv) or the address of its post; asked for through Reddit's interface with the credentials of runtime.reddit.`, importThread, true},
+	{"warc", "web archives", `WARC 1.0 and 1.1, plain or .gz, made by anybody. Pages that no site of the recipe recognises stay unused.`, importWARC, false},
 }
 
 // Import reads one file or folder into the store. Importing the same thing twice changes nothing.

@@ -2,6 +2,7 @@ package assay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,14 +48,45 @@ type collector struct {
 	documents *spool[output.DocumentRow]
 	pairs     *spool[numbered[output.PairRow]]
 
-	mu       sync.Mutex
-	calls    map[string]bool
-	withheld map[string]map[uint64]struct{} // hashes of items by what and why
-	seed     maphash.Seed
+	withheld omissions
+
+	mu    sync.Mutex
+	calls map[string]bool
+}
+
+// omissions count what a walk leaves out, by what it is and why, each item once.
+type omissions struct {
+	mu    sync.Mutex
+	seed  maphash.Seed
+	items map[string]map[uint64]struct{} // hashes of items
+}
+
+func (o *omissions) add(what, id, reason string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.items == nil {
+		o.items, o.seed = map[string]map[uint64]struct{}{}, maphash.MakeSeed()
+	}
+	key := what + ": " + reason
+	if o.items[key] == nil {
+		o.items[key] = map[uint64]struct{}{}
+	}
+	o.items[key][maphash.String(o.seed, id)] = struct{}{}
+	return nil
+}
+
+func (o *omissions) counts() map[string]int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := map[string]int{}
+	for reason, items := range o.items {
+		out[reason] = len(items)
+	}
+	return out
 }
 
 func newCollector(dir string) (*collector, error) {
-	c := &collector{calls: map[string]bool{}, withheld: map[string]map[uint64]struct{}{}, seed: maphash.MakeSeed()}
+	c := &collector{calls: map[string]bool{}}
 	var err error
 	if c.claims, err = newSpool[numbered[output.ClaimRow]](dir); err != nil {
 		return nil, err
@@ -97,17 +129,8 @@ func (c *collector) visitor() visitor {
 			rank := fmt.Sprintf("%012d", number)
 			return c.pairs.add(claim.ID+"\x00"+d.ID, rank, numbered[output.PairRow]{output.NewPairRow(l, ev.hits, number), number})
 		},
-		withheld: func(what, id, reason string) error {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			key := what + ": " + reason
-			if c.withheld[key] == nil {
-				c.withheld[key] = map[uint64]struct{}{}
-			}
-			c.withheld[key][maphash.String(c.seed, id)] = struct{}{}
-			return nil
-		},
-		calls: c.addCalls,
+		withheld: c.withheld.add,
+		calls:    c.addCalls,
 	}
 }
 
@@ -145,6 +168,9 @@ func (w *Workspace) release(ctx context.Context, root, name string) (res Release
 	if err := k.run(ctx); err != nil {
 		return res, fmt.Errorf("collect the release: %w", err)
 	}
+	if c.claims.len() == 0 {
+		return res, fmt.Errorf("there is nothing to release: no claim is fresh and of the recipe's corpus (%s); see assay status, and recipe.discover, speakers and dates in %s", cmp.Or(tally(c.withheld.counts()), "no reference was found"), ConfigName)
+	}
 	formats, err := output.FormatsByName(w.Config.Recipe.Formats)
 	if err != nil {
 		return res, err
@@ -162,7 +188,7 @@ func (w *Workspace) release(ctx context.Context, root, name string) (res Release
 		return res, err
 	}
 	out, err := output.Write(ctx, output.Options{
-		Root: root, Name: name, Formats: formats, Facts: facts, Recipe: lock,
+		Root: root, Name: name, Formats: formats, Facts: facts, Recipe: lock, Prompts: w.promptTexts(),
 	}, output.Tables{
 		Claims:      unnumber(c.claims.sorted(), func(r *output.ClaimRow, n int) { r.Number = n }),
 		Documents:   c.documents.sorted(),
@@ -259,10 +285,7 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	}
 	f := output.Facts{
 		Name: r.Name, Profile: r.Profile, Projection: r.Projection, Warnings: []string{}, Models: models,
-		Stages: map[string]int{}, Prompts: map[string]string{}, Withheld: map[string]int{}, RatingMaps: map[string]int{},
-	}
-	for reason, items := range c.withheld {
-		f.Withheld[reason] = len(items)
+		Stages: map[string]int{}, Prompts: map[string]string{}, Withheld: c.withheld.counts(), RatingMaps: map[string]int{},
 	}
 	if f.Models == nil {
 		f.Models = []output.Model{}

@@ -28,7 +28,9 @@ func (r BuildReport) Text(dryRun bool) string {
 	b.WriteString("\n")
 	if n := total(r.Labels); n > 0 {
 		fmt.Fprintf(&b, "labels: %s\n", tally(r.Labels))
-		if len(r.Effects) > 0 {
+		if n := r.Effects[string(corpus.EffectUnknown)]; n == total(r.Effects) {
+			b.WriteString("effects: unknown, since the annotator gave no answer without evidence\n")
+		} else {
 			fmt.Fprintf(&b, "effects: %s\n", tally(r.Effects))
 		}
 	}
@@ -43,7 +45,7 @@ func (r BuildReport) Text(dryRun bool) string {
 	}
 	if r.Release != nil {
 		for _, k := range sortedKeys(r.Release.Withheld) {
-			fmt.Fprintf(&b, "not released: %s: %d\n", k, r.Release.Withheld[k])
+			fmt.Fprintf(&b, "left out of the release: %s: %d\n", k, r.Release.Withheld[k])
 		}
 		for _, w := range r.Release.Warnings {
 			fmt.Fprintf(&b, "mind: %s\n", w)
@@ -107,7 +109,7 @@ func (r BuildReport) DemoText(dir string, took time.Duration) string {
 		fmt.Fprintf(&b, "  %d claims, %d documents, %d labelled pairs: %s\n", r.Release.Counts["claims"], r.Release.Counts["documents"], r.Release.Counts["pairs"], tally(r.Release.Labels))
 		fmt.Fprintf(&b, "  release: %s\n", r.Release.Dir)
 	}
-	if r.Fetch.Requests == 0 && r.LLM.Calls == 0 {
+	if r.Pipeline.Ran == 0 && r.Release != nil && r.Release.Unchanged {
 		b.WriteString("  Nothing had changed: 0 requests, 0 calls.\n")
 	}
 	fmt.Fprintf(&b, `

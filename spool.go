@@ -63,6 +63,12 @@ func (s *spool[T]) add(key, rank string, row T) error {
 	return nil
 }
 
+func (s *spool[T]) len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.at)
+}
+
 // get returns the row of a key.
 func (s *spool[T]) get(key string) (row T, err error) {
 	s.mu.Lock()

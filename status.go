@@ -1,6 +1,7 @@
 package assay
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +10,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 
 	"assay/corpus"
+	"assay/fetch"
 	"assay/kv"
 	"assay/llm"
 	"assay/pipeline"
@@ -28,19 +31,21 @@ type Reader interface {
 // StatusReport says how fresh every stage is.
 type StatusReport struct {
 	pipeline.Report
-	Building bool      `json:"building"` // a build runs in the process that answered
-	Ratings  int       `json:"ratings_waiting"`
-	Spent    llm.Spend `json:"spent"` // over the life of the workspace: the sum of the call records
+	Withheld map[string]int `json:"withheld"` // what a release would leave out, by reason
+	Building bool           `json:"building"` // a build runs in the process that answered
+	Ratings  int            `json:"ratings_waiting"`
+	Spent    llm.Spend      `json:"spent"` // over the life of the workspace: the sum of the call records
 }
 
 // Status walks the corpus without running anything and counts items by reason.
 func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	e := w.newEngine(pipeline.Options{Explain: true})
-	k := &walk{w: w, e: e, below: true, explain: true, stages: stages{w}}
+	var left omissions
+	k := &walk{w: w, e: e, below: true, explain: true, stages: stages{w}, visit: visitor{withheld: left.add}}
 	if err := k.run(ctx); err != nil {
 		return StatusReport{}, err
 	}
-	waiting, err := w.tables.Ratings.Count("")
+	waiting, err := w.listRatings()
 	if err != nil {
 		return StatusReport{}, err
 	}
@@ -50,7 +55,7 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	}
 	w.engine.RLock()
 	defer w.engine.RUnlock()
-	return StatusReport{Report: e.Report(), Building: w.engine.Engine != nil, Ratings: waiting, Spent: spent}, nil
+	return StatusReport{Report: e.Report(), Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: len(waiting), Spent: spent}, nil
 }
 
 // Why explains the items whose key is item or, for an address or a claim, that lead to it.
@@ -59,11 +64,22 @@ func (w *Workspace) Why(ctx context.Context, item string) ([]pipeline.Explanatio
 	e := w.newEngine(pipeline.Options{Explain: true, Why: func(_, key string) bool {
 		return key == item || key == clean
 	}})
-	k := &walk{w: w, e: e, below: true, explain: true, stages: stages{w}}
+	var mu sync.Mutex
+	var left []pipeline.Explanation
+	k := &walk{w: w, e: e, below: true, explain: true, stages: stages{w}, visit: visitor{
+		withheld: func(what, id, reason string) error {
+			if id == item || id == clean {
+				mu.Lock()
+				defer mu.Unlock()
+				left = append(left, pipeline.Explanation{Stage: KindRelease, Key: id, Reason: "withheld", Detail: what + ": " + reason})
+			}
+			return nil
+		},
+	}}
 	if err := k.run(ctx); err != nil {
 		return nil, err
 	}
-	why := e.Why()
+	why := append(e.Why(), left...)
 	if len(why) == 0 {
 		return nil, fmt.Errorf("no live item has the key %q; keys are page addresses, claim ids (c_...), pair ids (p_...) and table rows (raguard/12); assay ls STAGE lists them", item)
 	}
@@ -81,6 +97,28 @@ type ListQuery struct {
 	Seed   uint64 `json:"seed,omitzero"`
 }
 
+// Check reports what is wrong with a query.
+func (q ListQuery) Check() error {
+	kinds := append(names(Stages()[:len(Stages())-1], func(s StageKind) string { return s.Kind }), "ratings")
+	kind, _, _ := strings.Cut(q.Stage, "/")
+	for _, f := range []struct {
+		what, value string
+		known       []string
+	}{
+		{"stage", kind, kinds},
+		{"state", q.State, []string{"done", "excluded", "failed", "waiting"}},
+		{"label", q.Label, names(corpus.StanceLabels, func(l corpus.StanceLabel) string { return string(l) })},
+	} {
+		if f.value != "" && !slices.Contains(f.known, f.value) {
+			return fmt.Errorf("%s %q is unknown; known are %s", f.what, f.value, strings.Join(f.known, ", "))
+		}
+	}
+	if q.Sample < 0 {
+		return fmt.Errorf("a sample of %d is too small", q.Sample)
+	}
+	return nil
+}
+
 // Listed is one line of a listing.
 type Listed struct {
 	pipeline.ItemInfo
@@ -93,10 +131,16 @@ func (w *Workspace) List(ctx context.Context, q ListQuery) ([]Listed, error) {
 	if q.Stage == "ratings" {
 		return w.listRatings()
 	}
-	if kind, _, _ := strings.Cut(q.Stage, "/"); q.Stage != "" && !slices.ContainsFunc(Stages(), func(s StageKind) bool { return s.Kind == kind }) {
-		return nil, fmt.Errorf("stage %q is unknown; stages are %s, and ratings for the queue", q.Stage, strings.Join(names(Stages(), func(s StageKind) string { return s.Kind }), ", "))
+	if err := q.Check(); err != nil {
+		return nil, err
 	}
 	e := w.newEngine(pipeline.Options{Explain: true})
+	texts := map[string]string{}
+	if kind, _, _ := strings.Cut(q.Stage, "/"); kind == KindLabel {
+		if err := w.claimTexts(e, texts); err != nil {
+			return nil, err
+		}
+	}
 	var out []Listed
 	for info, err := range e.Items(q.Stage) {
 		if err != nil {
@@ -109,7 +153,7 @@ func (w *Workspace) List(ctx context.Context, q ListQuery) ([]Listed, error) {
 			continue
 		}
 		l := Listed{ItemInfo: info}
-		if err := w.describe(e, &l); err != nil {
+		if err := w.describe(e, &l, texts); err != nil {
 			return out, err
 		}
 		if q.Label != "" && l.Label != q.Label {
@@ -130,9 +174,16 @@ func (w *Workspace) List(ctx context.Context, q ListQuery) ([]Listed, error) {
 	return out, nil
 }
 
-// describe adds what a person wants to see in a line: a claim's text, a label.
-func (w *Workspace) describe(e *pipeline.Engine, l *Listed) error {
+// describe adds what a person wants to see in a line: a claim's text, a label, why something is left out.
+func (w *Workspace) describe(e *pipeline.Engine, l *Listed, texts map[string]string) error {
 	kind, _, _ := strings.Cut(l.Stage, "/")
+	if l.State == "excluded" {
+		item, ok, err := e.Item(l.Stage, l.Key)
+		if err == nil && ok && item.Excl != nil {
+			l.Summary = item.Excl.Detail
+		}
+		return err
+	}
 	if l.State != "done" || kind != KindLabel && kind != KindParse && kind != KindPlan {
 		return nil
 	}
@@ -147,6 +198,9 @@ func (w *Workspace) describe(e *pipeline.Engine, l *Listed) error {
 			return fmt.Errorf("read %s %s: %w", l.Stage, l.Key, err)
 		}
 		l.Label, l.Summary = string(label.Label), label.ClaimID+" "+label.DocumentID
+		if text := texts[label.ClaimID]; text != "" {
+			l.Summary = label.DocumentID + " on: " + text
+		}
 	case KindParse:
 		var claims []corpus.Claim
 		if err := json.Unmarshal(item.Out, &claims); err != nil {
@@ -165,15 +219,43 @@ func (w *Workspace) describe(e *pipeline.Engine, l *Listed) error {
 	return nil
 }
 
+// claimTexts collects the texts of the stored claims by id.
+func (w *Workspace) claimTexts(e *pipeline.Engine, texts map[string]string) error {
+	for info, err := range e.Items(KindParse) {
+		if err != nil {
+			return err
+		}
+		item, ok, err := e.Item(info.Stage, info.Key)
+		if err != nil {
+			return err
+		}
+		var claims []corpus.Claim
+		if !ok || len(item.Out) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(item.Out, &claims); err != nil {
+			return fmt.Errorf("read %s %s: %w", info.Stage, info.Key, err)
+		}
+		for _, c := range claims {
+			texts[c.ID] = c.Text
+		}
+	}
+	return nil
+}
+
 func (w *Workspace) listRatings() ([]Listed, error) {
 	var out []Listed
 	for entry, err := range w.tables.Ratings.Scan("", "") {
 		if err != nil {
 			return out, err
 		}
+		waits := corpus.Claim{Source: entry.Value.Source, RatingRaw: entry.Value.Raw, Flags: []string{corpus.FlagUnmapped}}
+		if waits = w.Config.Recipe.rated(waits); len(waits.Flags) == 0 {
+			continue // decided
+		}
 		out = append(out, Listed{
 			ItemInfo: pipeline.ItemInfo{Stage: "ratings", Key: entry.Value.Source + "/" + entry.Value.Raw, State: "waiting"},
-			Summary:  entry.Value.Example,
+			Summary:  strings.TrimSpace(entry.Value.Example + fmt.Sprintf(" (decide with recipe.ratings: {%s: {%q: half_true}})", entry.Value.Source, entry.Value.Raw)),
 		})
 	}
 	return out, nil
@@ -183,13 +265,14 @@ func (w *Workspace) listRatings() ([]Listed, error) {
 type provenance struct {
 	ID        string           `json:"id"`
 	Claim     *corpus.Claim    `json:"claim,omitempty"`
+	Claims    []corpus.Claim   `json:"claims,omitempty"` // of a page or a row
 	Document  *corpus.Document `json:"document,omitempty"`
 	Trace     *corpus.Trace    `json:"trace,omitempty"`
 	Zero      json.RawMessage  `json:"zero,omitempty"`
 	Label     *corpus.Label    `json:"label,omitempty"`
 	Labels    []corpus.Label   `json:"labels,omitempty"`
 	Items     []shownItem      `json:"items,omitempty"`
-	Exchanges any              `json:"exchanges,omitempty"`
+	Exchanges []fetch.Exchange `json:"exchanges,omitempty"`
 	Leads     []Lead           `json:"leads,omitempty"`
 	Links     []corpus.Link    `json:"links,omitempty"`
 	Calls     []llm.Record     `json:"calls,omitempty"`
@@ -203,6 +286,7 @@ type shownItem struct {
 
 // MarshalJSON shows the item's own form beside its names.
 func (s shownItem) MarshalJSON() ([]byte, error) {
+	s.Out = nil // it is shown as what it is: a claim, a trace, a label, a document
 	item, err := json.Marshal(s.Item)
 	if err != nil {
 		return nil, err
@@ -241,7 +325,14 @@ func (w *Workspace) Show(ctx context.Context, id string) (json.RawMessage, error
 	} else if err != nil {
 		return nil, fmt.Errorf("show %s: %w", id, err)
 	}
-	return json.MarshalIndent(p, "", "  ")
+	var b bytes.Buffer
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	if err := out.Encode(p); err != nil {
+		return nil, fmt.Errorf("show %s: %w", id, err)
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
 }
 
 // items adds the stored items with a key, in stage order.
@@ -251,12 +342,36 @@ func (w *Workspace) items(e *pipeline.Engine, p *provenance, key string, stages 
 		if err != nil {
 			return found, err
 		}
-		if ok {
-			p.Items = append(p.Items, shownItem{stage, key, item})
-			found = true
+		if !ok {
+			continue
+		}
+		p.Items = append(p.Items, shownItem{stage, key, item})
+		found = true
+		if err := p.take(stage, item); err != nil {
+			return found, fmt.Errorf("read %s %s: %w", stage, key, err)
 		}
 	}
 	return found, nil
+}
+
+// take shows an item's output as what it is.
+func (p *provenance) take(stage string, item pipeline.Item) error {
+	if len(item.Out) == 0 {
+		return nil // excluded or failed: the item says why
+	}
+	switch kind, _, _ := strings.Cut(stage, "/"); kind {
+	case KindParse:
+		return json.Unmarshal(item.Out, &p.Claims)
+	case KindPlan:
+		return json.Unmarshal(item.Out, &p.Trace)
+	case KindZero:
+		p.Zero = item.Out
+	case KindDocument:
+		return json.Unmarshal(item.Out, &p.Document)
+	case KindLabel:
+		return json.Unmarshal(item.Out, &p.Label)
+	}
+	return nil
 }
 
 func (w *Workspace) showClaim(ctx context.Context, e *pipeline.Engine, p *provenance, id string) error {
@@ -298,19 +413,6 @@ func (w *Workspace) showClaim(ctx context.Context, e *pipeline.Engine, p *proven
 	if _, err := w.items(e, p, id, k.plan().Name, k.zero().Name); err != nil {
 		return err
 	}
-	for _, item := range p.Items {
-		switch kind, _, _ := strings.Cut(item.Stage, "/"); kind {
-		case KindPlan:
-			p.Trace = &corpus.Trace{}
-			if len(item.Out) > 0 {
-				if err := json.Unmarshal(item.Out, p.Trace); err != nil {
-					return err
-				}
-			}
-		case KindZero:
-			p.Zero = item.Out
-		}
-	}
 	for info, err := range e.Items(k.label().Name) {
 		if err != nil {
 			return err
@@ -338,8 +440,8 @@ func (w *Workspace) showSources(p *provenance, key string) error {
 	if err != nil {
 		return err
 	}
-	p.Exchanges = ex
-	for entry, err := range w.tables.Leads.Scan(kv.Prefix(corpus.IdentityURL(key)), "") {
+	p.Exchanges = append(p.Exchanges, ex...)
+	for entry, err := range w.tables.Leads.Scan(kv.Prefix(shortened(corpus.IdentityURL(key))), "") {
 		if err != nil {
 			return err
 		}
@@ -356,13 +458,8 @@ func (w *Workspace) showPair(ctx context.Context, e *pipeline.Engine, p *provena
 	if !found {
 		return errNotFound
 	}
-	item := p.Items[0]
-	if len(item.Out) == 0 {
-		return nil // excluded or failed: the item says why
-	}
-	p.Label = &corpus.Label{}
-	if err := json.Unmarshal(item.Out, p.Label); err != nil {
-		return err
+	if p.Label == nil {
+		return nil
 	}
 	calls := append([]string{p.Label.Call}, p.Label.Calls...)
 	slices.Sort(calls)
@@ -375,21 +472,32 @@ func (w *Workspace) showPair(ctx context.Context, e *pipeline.Engine, p *provena
 			p.Calls = append(p.Calls, rec)
 		}
 	}
-	if pooled, ok, err := w.tables.Pool.Get(p.Label.DocumentID); err != nil {
+	d := &provenance{}
+	if err := w.showOther(e, d, p.Label.DocumentID); err != nil && !errors.Is(err, errNotFound) {
 		return err
-	} else if ok {
-		p.Document = &pooled.Document
 	}
+	p.Document, p.Exchanges = d.Document, d.Exchanges
 	of := &provenance{}
 	if err := w.showClaim(ctx, e, of, p.Label.ClaimID); err != nil && !errors.Is(err, errNotFound) {
 		return err
 	}
-	p.Claim = of.Claim
+	p.Claim, p.Zero = of.Claim, of.Zero
+	if of.Trace != nil {
+		p.Trace = &corpus.Trace{ClaimID: of.Trace.ClaimID, Policy: of.Trace.Policy, Queries: of.Trace.Queries, Call: of.Trace.Call}
+		for _, c := range of.Trace.Candidates {
+			if c.DocumentID == p.Label.DocumentID {
+				p.Trace.Candidates = append(p.Trace.Candidates, c)
+			}
+		}
+	}
 	return nil
 }
 
 func (w *Workspace) showPage(_ context.Context, e *pipeline.Engine, p *provenance, id string) error {
-	key := corpus.CleanURL(id)
+	key, err := w.storedAs(id)
+	if err != nil {
+		return err
+	}
 	var stageNames []string
 	for info, err := range e.Items("") {
 		if err != nil {
@@ -447,15 +555,26 @@ func (w *Workspace) showOther(e *pipeline.Engine, p *provenance, id string) erro
 			return err
 		}
 		if ok && strings.Contains(string(item.Out), id) && json.Unmarshal(item.Out, &d) == nil && d.ID == id {
-			p.Document = &d
+			if p.Document == nil {
+				p.Document = &d
+			}
 			p.Items = append(p.Items, shownItem{info.Stage, info.Key, item})
-			return w.showSources(p, info.Key)
+			if err := w.showSources(p, info.Key); err != nil {
+				return err
+			}
 		}
 	}
-	return errNotFound
+	if p.Document == nil {
+		return errNotFound
+	}
+	return nil
 }
 
-// Backup writes the whole store as a stream that Restore reads.
+// Backup writes the whole store as a stream that Restore reads, with the workspace's configuration
+// and prompts in it.
 func (w *Workspace) Backup(ctx context.Context, out io.Writer) (records int, err error) {
+	if err := w.keepFiles(); err != nil {
+		return 0, err
+	}
 	return w.store.Backup(ctx, out)
 }

@@ -1,9 +1,9 @@
 package assay
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"sort"
@@ -96,6 +96,7 @@ func (k *walk) settled(ctx context.Context, what string, err error) (_ context.C
 		ctx, err = pipeline.Below(ctx, err)
 	}
 	var item *pipeline.ItemError
+	var blocked *pipeline.BlockedError
 	switch {
 	case err == nil:
 		return ctx, true, nil
@@ -106,11 +107,14 @@ func (k *walk) settled(ctx context.Context, what string, err error) (_ context.C
 	case errors.As(err, &item):
 		return ctx, false, k.withhold(what, item.Stage+" "+item.Key, "failed: "+item.Fail.Class)
 	}
-	id := ""
-	if stale := (*pipeline.BlockedError)(nil); errors.As(err, &stale) {
-		id = stale.Stage + " " + stale.Key
+	reason, id := "stale", ""
+	if errors.As(err, &blocked) {
+		id = blocked.Stage + " " + blocked.Key
+		if blocked.Reason == pipeline.FailedBefore {
+			reason = "failed, tried again by the next build"
+		}
 	}
-	return ctx, false, k.withhold(what, id, "stale")
+	return ctx, false, k.withhold(what, id, reason)
 }
 
 func (k *walk) withhold(what, id, reason string) error {
@@ -127,7 +131,7 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 		seen := map[string]bool{}
 		emit := func(ref corpus.Ref, on string) bool {
 			if !k.explain {
-				if err := k.w.lead(ref.URL, on); err != nil {
+				if err := k.w.lead(cmp.Or(ref.Found, ref.URL), on); err != nil {
 					return yield(ref, err)
 				}
 			}
@@ -137,8 +141,9 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 			}
 			seen[id] = true
 			k.e.Expect(k.stages.parse(site).Name, 1)
-			ref.URL = corpus.CleanURL(ref.URL)
-			return yield(ref, nil)
+			var err error
+			ref.URL, err = k.w.storedAs(ref.URL)
+			return yield(ref, err)
 		}
 		if slices.Contains(k.w.Config.Recipe.Discover, DiscoverListing) {
 			for _, start := range site.Start(base, k.w.Config.Recipe.Speakers) {
@@ -239,6 +244,7 @@ func (k *walk) claims(ctx context.Context, ref corpus.Ref, row string, claims []
 // claim decides whether a claim is part of the corpus and walks on to its evidence.
 func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.Claim) error {
 	recipe := k.w.Config.Recipe
+	c = recipe.rated(c)
 	if corpus.HasFlag(c.Flags, corpus.FlagUnmapped) && !k.explain {
 		if err := k.w.queueRating(c); err != nil {
 			return err
@@ -374,36 +380,28 @@ func (k *walk) documents(ctx context.Context, found []evidence) ([]sourced, erro
 		byID[d.ID] = len(out)
 		out = append(out, sourced{d, ev})
 	}
+	beside, err := k.unread(found)
+	if err != nil {
+		return nil, err
+	}
 	for _, ev := range found {
-		pooled, ok, err := k.w.tables.Pool.Get(ev.documentID)
-		if err != nil {
-			return nil, fmt.Errorf("read document %s: %w", ev.documentID, err)
-		}
-		if ok {
-			add(pooled.Document, ev)
-			if target := pooled.Document.Outbound; target != "" && k.w.Config.Recipe.Planner.FollowLinks {
-				d, ok, err := k.fetched(ctx, target)
-				if err != nil {
-					return nil, err
-				}
-				if ok {
-					add(d, evidence{documentID: d.ID, url: target, hits: slices.Clone(ev.hits)})
-				}
-			}
-			continue
-		}
-		if ev.url == "" {
-			if err := k.withhold("document", ev.documentID, "not imported"); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		d, ok, err := k.fetched(ctx, ev.url)
+		d, ok, err := k.found(ctx, ev.documentID, ev.url, beside)
 		if err != nil {
 			return nil, err
 		}
+		if !ok {
+			continue
+		}
+		add(d, ev)
+		target := d.Outbound
+		if target == "" || !k.w.Config.Recipe.Planner.FollowLinks {
+			continue
+		}
+		if d, ok, err = k.found(ctx, documentAt(target), target, nil); err != nil {
+			return nil, err
+		}
 		if ok {
-			add(d, ev)
+			add(d, evidence{documentID: d.ID, url: target, hits: slices.Clone(ev.hits)})
 		}
 	}
 	for i := range out {
@@ -428,7 +426,10 @@ func sortHits(hits []corpus.Hit) {
 // fetched is the document behind an address that is not in the pool.
 func (k *walk) fetched(ctx context.Context, url string) (corpus.Document, bool, error) {
 	stage := k.stages.document()
-	key := corpus.CleanURL(url)
+	key, err := k.w.storedAs(url)
+	if err != nil {
+		return corpus.Document{}, false, err
+	}
 	k.e.Expect(stage.Name, 1)
 	d, err := pipeline.Run(ctx, k.e, stage, key, key)
 	_, ok, err := k.settled(ctx, "document", err)
@@ -555,7 +556,7 @@ func (s stages) plan() pipeline.Stage[planInput, corpus.Trace] {
 	return pipeline.Stage[planInput, corpus.Trace]{
 		Name: KindPlan + "/" + s.w.Config.Recipe.Planner.Policy, Version: planner.Version, Recipe: promptRecipe[planner.Settings]{settings, s.w.promptHash(planner.Keywords.Name)},
 		Do: func(ctx context.Context, in planInput) (corpus.Trace, error) {
-			return planner.Plan(ctx, planner.Env{Model: s.w.llm, Index: s.w.index}, settings,
+			return planner.Plan(ctx, s.w.planEnv(), settings,
 				corpus.Claim{ID: in.ID, Text: in.Text, Speaker: in.Speaker, StatedDate: in.Date})
 		},
 	}

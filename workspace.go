@@ -2,6 +2,7 @@ package assay
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,6 +41,9 @@ type Workspace struct {
 	fetch   *fetch.Client
 	llm     *llm.Client
 	index   *index.Index
+	reddit  *planner.Reddit
+	arctic  *planner.ArcticShift
+	searxng *planner.SearXNG
 	prompts map[string]string
 
 	// engine is the one that runs now; the clients tell it what they answered.
@@ -55,6 +59,7 @@ type Workspace struct {
 type OpenOptions struct {
 	Replay    bool // nothing leaves the machine
 	Offline   bool // no client is asked for anything: a contact is not needed
+	Online    bool // something is asked for whatever the recipe says
 	Environ   []string
 	Overrides []Override
 	Log       *slog.Logger
@@ -110,7 +115,7 @@ func Open(ctx context.Context, dir string, o OpenOptions) (_ *Workspace, err err
 func (w *Workspace) openClients(o OpenOptions) (err error) {
 	rt, limits := w.Config.Runtime, w.Config.Recipe.Limits
 	mode := fetch.Live
-	if o.Replay || o.Offline || !w.Config.Recipe.asksTheWeb() {
+	if o.Replay || o.Offline || !o.Online && !w.Config.Recipe.asksTheWeb() {
 		mode = fetch.Replay
 	}
 	if mode == fetch.Live && rt.Contact == "" {
@@ -119,17 +124,24 @@ func (w *Workspace) openClients(o OpenOptions) (err error) {
 	w.fetch, err = fetch.New(fetch.Options{
 		Store: w.store, Mode: mode, Version: Version, Contact: rt.Contact,
 		Delay: gap(rt.Delay), HostDelay: rt.HostDelay, RetryAfterCap: rt.RetryAfterCap,
-		AllowPrivate: rt.AllowPrivate, Resolve: rt.Resolve,
+		AllowPrivate: rt.AllowPrivate, Resolve: rt.Resolve, Unstored: []string{rt.Reddit.TokenURL},
 		Limits: fetch.Limits{PageBytes: limits.Page, DecompressedBytes: limits.Decompressed, FeedBytes: limits.Feed, Redirects: limits.Redirects},
 		Now:    o.Now, Sleep: o.Sleep, Answered: w.answered,
 	})
 	if err != nil {
 		return fmt.Errorf("open workspace: %w", err)
 	}
+	w.openInterfaces(o)
+	return w.openModels(o)
+}
+
+// openModels makes the client of the models.
+func (w *Workspace) openModels(o OpenOptions) (err error) {
+	rt := w.Config.Runtime
 	endpoints := map[string]llm.Endpoint{}
 	for name, e := range rt.Endpoints {
 		endpoints[name] = llm.Endpoint{
-			Provider: e.Provider, BaseURL: e.BaseURL, KeyEnv: e.KeyEnv, Profile: e.Profile,
+			Provider: e.Provider, BaseURL: e.BaseURL, KeyEnv: e.KeyEnv, Profile: e.Profile, Schema: e.Schema, TokenField: e.TokenField,
 			Concurrency: e.Concurrency, RPM: e.RPM, TPM: e.TPM, Timeout: e.Timeout,
 		}
 	}
@@ -146,7 +158,7 @@ func (w *Workspace) openClients(o OpenOptions) (err error) {
 
 // asksTheWeb reports whether a build by this recipe may have to fetch.
 func (r Recipe) asksTheWeb() bool {
-	return slices.Contains(r.Discover, DiscoverListing) || slices.Contains(r.Discover, DiscoverStored) || r.Planner.FollowLinks
+	return slices.Contains(r.Discover, DiscoverListing) || slices.Contains(r.Discover, DiscoverStored) || r.Planner.FollowLinks || r.asksInterfaces()
 }
 
 // gap is the least time between two requests as fetch reads it: there, 0 asks for the default.
@@ -235,11 +247,25 @@ func (w *Workspace) protocol() annotate.Protocol {
 	return annotate.Protocols[0] // unreachable: the configuration was checked
 }
 
+// pooled returns a document of the pool.
+func (w *Workspace) pooled(id string) (corpus.Document, bool, error) {
+	p, ok, err := w.tables.Pool.Get(id)
+	return p.Document, ok, err
+}
+
 // planSettings is the planner's part of the recipe.
 func (w *Workspace) planSettings() planner.Settings {
 	p, m := w.Config.Recipe.Planner, w.Config.Recipe.Models["keywords"]
+	gate := planner.GateBody
+	switch {
+	case w.Config.Recipe.Label.Mode == annotate.ModeCompat:
+		gate = planner.GateOpen
+	case p.FollowLinks:
+		gate = planner.GateBodyOrLink
+	}
 	return planner.Settings{
-		Policy: p.Policy, Variants: p.Variants, PerVariant: p.PerVariant, Keep: p.Keep, K: p.RRF, Backend: p.Backend, Domains: p.Domains,
+		Gate:   gate,
+		Policy: p.Policy, Variants: p.Variants, PerVariant: p.PerVariant, Keep: p.Keep, K: p.RRF, Backend: p.Backend, Domains: p.Domains, Subreddits: p.Subreddits,
 		Endpoint: m.Endpoint, Model: m.Model, Temperature: m.Temperature, TopP: m.TopP, Seed: m.Seed, MaxTokens: m.MaxTokens,
 	}
 }
@@ -306,9 +332,9 @@ func seqOf(key string) uint64 {
 	return n
 }
 
-// lead records where a page was found, once.
+// lead records where a page was found, once for every spelling of its address.
 func (w *Workspace) lead(address, on string) error {
-	key := kv.Key(corpus.IdentityURL(address), corpus.CanonicalURL(address))
+	key := kv.Key(shortened(corpus.IdentityURL(address)), shortened(address))
 	if _, known := w.leads.LoadOrStore(key, true); known {
 		return nil
 	}
@@ -316,6 +342,30 @@ func (w *Workspace) lead(address, on string) error {
 		return err
 	}
 	return w.tables.Leads.Put(key, Lead{Address: address, On: on})
+}
+
+// shortened keeps what hostile pages call an address within a key of the store.
+func shortened(address string) string {
+	const most = 4096
+	if len(address) <= most {
+		return address
+	}
+	return fmt.Sprintf("%s#%x", address[:most-65], sha256.Sum256([]byte(address)))
+}
+
+// storedAs is the address that a lead is fetched by: without what tells how the page was reached, unless
+// an archive holds the page only as somebody else reached it.
+func (w *Workspace) storedAs(address string) (string, error) {
+	clean, found := corpus.CleanURL(address), corpus.CanonicalURL(address)
+	if clean == found {
+		return clean, nil
+	}
+	for _, u := range []string{clean, found} {
+		if ex, err := w.fetch.Exchanges(u); err != nil || len(ex) > 0 {
+			return u, err
+		}
+	}
+	return clean, nil
 }
 
 // queueRating puts a rating that no map names where a person finds it.
@@ -389,6 +439,18 @@ func (w *Workspace) promptHash(name string) string {
 		return "unreadable" // unreachable: llm.New read every override
 	}
 	return fmt.Sprintf("%s/%d", hash, t.BuiltinVersion)
+}
+
+// promptTexts gives every prompt as a prompt file, as this workspace words it.
+func (w *Workspace) promptTexts() map[string]string {
+	out := map[string]string{}
+	for name, t := range Prompts() {
+		out[name] = "--- system\n" + t.System + "\n--- user\n" + t.User + "\n"
+		if text, ok := w.prompts[name]; ok {
+			out[name] = text
+		}
+	}
+	return out
 }
 
 // corruptions collects records that could not be read and were made again.

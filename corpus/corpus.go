@@ -16,6 +16,7 @@ import (
 type Ref struct {
 	Source  string `json:"source"`           // name of the site or table
 	URL     string `json:"url,omitzero"`     // canonical address of the page
+	Found   string `json:"found,omitzero"`   // the address as it was written, where that is lost in URL
 	Row     string `json:"row,omitzero"`     // key of the imported row, for tables
 	Speaker string `json:"speaker,omitzero"` // speaker's slug, where the listing tells it
 }

@@ -13,12 +13,83 @@ import (
 // CanonicalURL writes an address as a browser would request it (WHATWG), without fragment. It is the
 // key under which responses are stored. An address that does not parse is returned trimmed.
 func CanonicalURL(raw string) string {
+	if plainURL(raw) {
+		return raw
+	}
+	return parsedURL(raw)
+}
+
+// parsedURL is CanonicalURL by the parser.
+func parsedURL(raw string) string {
 	u, err := whatwg.Parse(strings.TrimSpace(raw))
 	if err != nil {
 		return strings.TrimSpace(raw)
 	}
 	u.SetHash("")
 	return strings.TrimSuffix(u.Href(true), "#")
+}
+
+// plainURL reports addresses that are canonical at a glance, as most are that were canonical before:
+// a build asks for the form of each address about ten times, and a parse takes 8 microseconds. What it
+// is not sure of it leaves to the parser.
+func plainURL(s string) bool {
+	rest, ok := strings.CutPrefix(s, "https://")
+	if !ok {
+		if rest, ok = strings.CutPrefix(s, "http://"); !ok {
+			return false
+		}
+	}
+	slash := strings.IndexByte(rest, '/')
+	if slash < 0 || !plainHost(rest[:slash]) {
+		return false
+	}
+	path, query, has := strings.Cut(rest[slash:], "?")
+	if has && query == "" {
+		return false
+	}
+	for i := 0; i < len(path); i++ {
+		switch c := path[i]; {
+		case c == '.' && path[i-1] == '/': // it may be a step up; path[0] is a slash
+			return false
+		case !plainByte(c):
+			return false
+		}
+	}
+	for i := 0; i < len(query); i++ {
+		if c := query[i]; !plainByte(c) && c != '?' && c != '%' {
+			return false
+		}
+	}
+	return true
+}
+
+// plainHost reports names of at least two labels in lower-case ASCII; a last label without a digit
+// makes sure that it is no address in numbers.
+func plainHost(host string) bool {
+	dots, label := 0, 0
+	for i := 0; i < len(host); i++ {
+		switch c := host[i]; {
+		case c == '.' && label > 0:
+			dots, label = dots+1, 0
+			continue
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		case c == '-' && label > 0 && host[i-1] != '-': // xn-- is the parser's
+		default:
+			return false
+		}
+		label++
+	}
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return dots > 0 && label > 0 && len(host) < 64 && !strings.ContainsAny(last, "0123456789-")
+}
+
+// plainByte reports characters that stand for themselves in paths and queries.
+func plainByte(c byte) bool {
+	switch {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		return true
+	}
+	return strings.IndexByte("-_.~/,;:=&+!*()@$", c) >= 0
 }
 
 // ResolveURL resolves ref against base and canonicalises the result; "" if it does not parse.

@@ -174,3 +174,40 @@ func TestRedditFullname(t *testing.T) {
 		}
 	}
 }
+
+// FuzzCanonicalURL holds the glance against the parser.
+func FuzzCanonicalURL(f *testing.F) {
+	for _, s := range []string{
+		"https://check.example/a/b?x=1&y=%20z", "http://a.b/", "https://a.b", "https://a.b/?", "https://a.b/#", "https://a.b/..", "https://a.b/x/.y/",
+		"https://1.2/x", "https://a.0x7f/", "https://xn--bcher-kva.example/", "https://a..b/", "https://a-.b/", "https://-a.b/", "https://a.b-/", "https://a.b./",
+		"https://a.b/c//d", "https://a.b/'", "https://a.b/x?'", "https://a.b:80/", "https://u@a.b/", "https://A.b/", "https://a.b/%2e%2e/", "https://a.b/\\x", "https://a.b/x?%zz?/",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if got, want := CanonicalURL(s), parsedURL(s); got != want {
+			t.Errorf("CanonicalURL(%q) = %q, the parser says %q", s, got, want)
+		}
+		for _, prefix := range []string{"https://check.example/", "https://check.example/?", "http://"} {
+			if got, want := CanonicalURL(prefix+s), parsedURL(prefix+s); got != want {
+				t.Errorf("CanonicalURL(%q) = %q, the parser says %q", prefix+s, got, want)
+			}
+		}
+	})
+}
+
+func BenchmarkCanonicalURL(b *testing.B) {
+	const page = "https://www.check.example/factchecks/2023/mar/14/mara-quill/lakeford-bridge-toll-doubled-2022/"
+	for _, by := range []struct {
+		name string
+		of   func(string) string
+	}{{"glance", CanonicalURL}, {"parser", parsedURL}} {
+		b.Run(by.name, func(b *testing.B) {
+			for b.Loop() {
+				if by.of(page) != page {
+					b.Fatal("changed")
+				}
+			}
+		})
+	}
+}

@@ -169,7 +169,8 @@ func textOf(n, skip *html.Node, max int) (string, int) {
 			switch {
 			case words >= max || c == skip:
 			case c.Type == html.TextNode:
-				b.WriteString(c.Data + " ")
+				b.WriteString(c.Data)
+				b.WriteByte(' ')
 				words += countWords(c.Data)
 			case c.Type == html.ElementNode && c.Data != "script" && c.Data != "style":
 				walk(c)

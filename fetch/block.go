@@ -396,7 +396,7 @@ func countWords(s string) int {
 	in := false
 	for _, r := range s {
 		switch {
-		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai):
+		case r > unicode.MaxLatin1 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai):
 			dense++
 			in = false
 		case unicode.IsLetter(r) || unicode.IsDigit(r):

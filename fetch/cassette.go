@@ -23,9 +23,15 @@ type call struct {
 	again  bool          // the stored answer is damaged: ask even if there is one
 	prior  *Exchange     // the stored answer that the request may confirm
 
+	api       *Call  // a request to an interface, nil for any other
+	userAgent string // instead of the client's
+	harmless  bool   // may be sent twice although its method says nothing of the kind
+	token     string // set by the authorizer
+
 	attempt  int           // set by the retrier
 	waited   time.Duration // set by the limiter
 	answered time.Time     // set by the recorder: when the host's answer began
+	wait     time.Duration // set by the recorder: for which an interface wants to be left alone
 }
 
 // An answer is what a link of the chain returns: an exchange of any class. A request that no exchange
@@ -197,7 +203,7 @@ func (s *cassette) replay(ctx context.Context, c *call, h head) (answer, error) 
 		s.client.stats.hit()
 		return answer{ex: h.answer(), checked: h.Latest.At}, nil
 	}
-	if !c.robots {
+	if !c.robots && c.api == nil {
 		if err := s.client.robots.stored(ctx, c.url); err != nil {
 			return answer{}, err
 		}

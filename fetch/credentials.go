@@ -63,6 +63,7 @@ type credentials struct {
 // An attemptNote collects what the inner links of the chain know about one attempt.
 type attemptNote struct {
 	credential string
+	token      string // of an interface's caller, to be sent
 	masked     bool
 	dialled    string
 }
@@ -91,11 +92,14 @@ func (s *credentials) find(u *url.URL) (Credential, bool) {
 
 // RoundTrip adds the credential of the host and masks it in what comes back.
 func (s *credentials) RoundTrip(req *http.Request) (*http.Response, error) {
+	note := noteOf(req.Context())
 	cred, ok := s.find(req.URL)
+	if note.token != "" { // apiCall has seen to it that it may be sent there
+		cred, ok = Credential{Name: "token", Header: "Authorization", Prefix: "Bearer ", Secret: note.token}, true
+	}
 	if !ok {
 		return s.next.RoundTrip(req)
 	}
-	note := noteOf(req.Context())
 	note.credential = cred.Name
 	req = req.Clone(req.Context())
 	if cred.Header != "" {

@@ -176,13 +176,17 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 // readAll reads r to its end without the spare capacity of a growing buffer, so that a body which ends
-// as too large never takes more than its limit. What was read before an error is returned with it.
+// as too large never takes more than its limit; nothing of it is returned. What was read before any
+// other error is returned with it.
 func readAll(r io.Reader) ([]byte, error) {
 	var chunks [][]byte
 	chunk := make([]byte, 0, 16<<10)
 	for {
 		n, err := r.Read(chunk[len(chunk):cap(chunk)])
 		chunk = chunk[:len(chunk)+n]
+		if errors.Is(err, errTooLarge) {
+			return nil, err
+		}
 		if err != nil {
 			if err == io.EOF {
 				err = nil

@@ -411,7 +411,7 @@ func (a *archive) write(ex Exchange, key string, h head, ops []kv.Op) (Exchange,
 		h.add(ex)
 	}
 	h.Count = ex.Seq
-	if !h.Listed && ex.Method == http.MethodGet && (ex.Class.answers() || ex.Class == ClassBlocked) {
+	if !h.Listed && ex.Method == http.MethodGet && (ex.Class.answers() || ex.Class == ClassBlocked || ex.Reason == ReasonTooLarge) {
 		h.Listed = true
 		op, err := a.addresses.PutOp(kv.Key(domain, ex.URL), nil)
 		if err != nil {

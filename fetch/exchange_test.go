@@ -223,10 +223,11 @@ func TestStored(t *testing.T) {
 	} {
 		record(t, a, Exchange{URL: url, At: day, Status: 200, Class: class, Source: "dir:x"}, strings.NewReader("x"))
 	}
+	record(t, a, Exchange{URL: "https://check.example/huge", At: day, Status: 200, Class: ClassFailed, Reason: ReasonTooLarge, Source: "dir:x"}, nil)
 	record(t, a, Exchange{Method: "POST", URL: "https://check.example/search", At: day, Status: 200, Class: ClassOK, Source: "dir:x"}, strings.NewReader("x"))
 	for host, want := range map[string][]string{
 		"www.check.example": {"http://www.check.example/b", "https://www.check.example/a"},
-		"Check.example":     {"http://www.check.example/b", "https://check.example/c", "https://www.check.example/a"},
+		"Check.example":     {"http://www.check.example/b", "https://check.example/c", "https://check.example/huge", "https://www.check.example/a"},
 		"other.example":     nil,
 	} {
 		var got []string

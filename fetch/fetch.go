@@ -708,9 +708,9 @@ type Stats struct {
 
 // HostStats are the Stats of one host.
 type HostStats struct {
-	Requests int
-	Bytes    int64
-	Waited   time.Duration
+	Requests int           `json:"requests"`
+	Bytes    int64         `json:"bytes"`
+	Waited   time.Duration `json:"waited_ns"`
 }
 
 // Stats returns what the client did so far.

@@ -45,6 +45,7 @@ type limiter struct {
 	mu    sync.Mutex
 	lanes map[string]*lane
 	crawl map[string]time.Duration // host => Crawl-delay of its robots.txt
+	gaps  map[string]time.Duration // host => what its interface asks for
 }
 
 // A lane is the queue of one host group.
@@ -74,7 +75,7 @@ func (l *limiter) sendTo(ctx context.Context, c *call, next sender) (answer, err
 		return answer{}, err
 	}
 	start := l.now()
-	c.waited, c.answered = waited, time.Time{}
+	c.waited, c.answered, c.wait = waited, time.Time{}, 0
 	var ans answer
 	defer func() { l.release(group, c, start, ans) }()
 	ans, err = next.send(ctx, c)
@@ -217,7 +218,7 @@ func (l *limiter) base(url string) time.Duration {
 			delay = l.delay
 		}
 	}
-	return max(delay, l.crawl[host], 0)
+	return max(delay, l.crawl[host], l.gaps[host], 0)
 }
 
 // setCrawlDelay takes the delay that a host's robots.txt asks for.
@@ -229,6 +230,13 @@ func (l *limiter) setCrawlDelay(host string, d time.Duration) {
 		return
 	}
 	l.crawl[host] = d
+}
+
+// setGap takes the gap that a host's interface asks for.
+func (l *limiter) setGap(host string, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gaps[host] = d
 }
 
 // hold makes every request to the host of an address wait.

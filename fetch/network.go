@@ -39,7 +39,7 @@ func (r *recorder) send(ctx context.Context, c *call) (answer, error) {
 	if c.large {
 		timeout *= feedPatience
 	}
-	note := &attemptNote{}
+	note := &attemptNote{token: c.token}
 	attempt, cancel := context.WithTimeout(context.WithValue(ctx, noteKey{}, note), timeout)
 	defer cancel()
 	attempt = httptrace.WithClientTrace(attempt, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
@@ -80,7 +80,7 @@ func (r *recorder) request(ctx context.Context, c *call) (*http.Request, error) 
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(c.body)), int64(len(c.body))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.body)), nil }
 	}
-	req.Header.Set("User-Agent", r.client.userAgent)
+	req.Header.Set("User-Agent", cmp.Or(c.userAgent, r.client.userAgent))
 	req.Header.Set("Accept-Encoding", acceptEncoding)
 	if c.robots {
 		req.Header.Set("Accept-Encoding", "identity") // so that a long one can be cut
@@ -219,6 +219,7 @@ func (r *recorder) judge(c *call, ex *Exchange, sp *spool, limit int64) (decoded
 	default:
 		ex.Class, ex.Reason = classify(ex.Status, ex.Header, decoded)
 	}
+	c.judged(ex, decoded)
 	if decoded == nil {
 		decoded = []byte{}
 	}

@@ -46,8 +46,12 @@ func (r *retrier) send(ctx context.Context, c *call) (answer, error) {
 		}
 		again := try <= r.retries && worthRetry(c, ans)
 		asked, named := retryAfter(ans.ex.Header, r.now())
-		if named && asksToWait(ans.ex) {
-			if asked > r.cap {
+		loaded := asksToWait(ans.ex)
+		if named = named && loaded; !named && c.wait > 0 {
+			asked, named = c.wait, true
+		}
+		if named {
+			if asked > r.cap && loaded {
 				asked = min(asked, longestPark)
 				if err := r.limiter.park(c.url, asked, "asked to wait by "+c.url); err != nil {
 					return ans, err
@@ -61,7 +65,7 @@ func (r *retrier) send(ctx context.Context, c *call) (answer, error) {
 		if !again {
 			return ans, nil
 		}
-		if named && asksToWait(ans.ex) {
+		if named {
 			continue // the limiter lets nothing through before the time
 		}
 		bound := min(backoffFirst<<min(try-1, 10), backoffLast)
@@ -89,7 +93,7 @@ func worthRetry(c *call, ans answer) bool {
 	if ex.Class == ClassThrottled {
 		return true
 	}
-	if ex.Class != ClassFailed || !safe(c.method) {
+	if ex.Class != ClassFailed || !safe(c.method) && !c.harmless {
 		return false
 	}
 	return retryable(ex.Status) && ex.Reason != ReasonTooLarge || slices.Contains([]string{ReasonTimeout, ReasonNetwork, ReasonTruncated}, ex.Reason)

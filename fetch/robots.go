@@ -45,7 +45,7 @@ type robotsEntry struct {
 }
 
 func (r *robots) send(ctx context.Context, c *call) (answer, error) {
-	if _, path := splitOrigin(c.url); !c.robots && path != "/robots.txt" {
+	if _, path := splitOrigin(c.url); !c.robots && c.api == nil && path != "/robots.txt" {
 		if err := r.check(ctx, c.url); err != nil {
 			return answer{}, err
 		}

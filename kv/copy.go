@@ -15,8 +15,10 @@ const fillBytes = 8 << 20 // of one transaction of a copy; Badger itself does no
 
 // A GCReport says what a GC did. Bytes are those on disk, or of the records of a store in memory.
 type GCReport struct {
-	Kept, Dropped           int
-	BytesBefore, BytesAfter int64
+	Kept        int   `json:"kept"`
+	Dropped     int   `json:"dropped"`
+	BytesBefore int64 `json:"bytes_before"`
+	BytesAfter  int64 `json:"bytes_after"`
 }
 
 // GC copies the records that keep wants to a fresh folder, puts it in the place of the old one and

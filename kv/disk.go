@@ -114,7 +114,8 @@ func fileBytes(path string) (int64, error) {
 	return min(info.Size(), st.Blocks*512), nil
 }
 
-func freeBytes(dir string) (int64, error) {
+// FreeBytes is how much room the disk that holds a folder has for us.
+func FreeBytes(dir string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, err

@@ -114,7 +114,7 @@ func newStore(dir string, o Options) *Store {
 		o.Reserve = defaultReserve
 	}
 	if o.Free == nil {
-		o.Free = freeBytes
+		o.Free = FreeBytes
 	}
 	return &Store{
 		dir: dir, opt: o, log: &logger{warn: o.Warn},

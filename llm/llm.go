@@ -15,6 +15,7 @@
 //	llm.raw     (request key, attempt) => body of a reply, written before anybody reads it
 //	llm.call    (request key, attempt) => Record
 //	llm.answer  (request key) => which attempt answers this key, and the sum of that answer
+//	llm.canary  (endpoint, model, profile) => what the endpoint was found to do (see Probe)
 //
 // The request key is the SHA-256 of the endpoint's name, the sample index and the very bytes that are
 // sent. It never holds an address, a time or a secret. Whoever collects garbage keeps llm.call whole,
@@ -112,6 +113,7 @@ type Endpoint struct {
 	KeyEnv      string        // environment variable that holds the key; empty: no key is sent
 	Profile     string        // name in Profiles; empty means generic
 	Schema      SchemaMode    // overrides the profile's
+	TokenField  string        // overrides the profile's
 	Concurrency int           // calls in flight; 0 means 16
 	RPM, TPM    int           // requests and tokens a minute; 0 means no limit of ours
 	Timeout     time.Duration // of one attempt; 0 means 5 minutes
@@ -146,6 +148,8 @@ type Client struct {
 	calls     kv.Bucket[Record]
 	raw       kv.Bucket[[]byte]
 	answers   kv.Bucket[answer]
+	canaries  kv.Bucket[Canary]
+	http      *http.Client
 	own       *http.Transport // nil when Options.HTTP was given
 	compiled  sync.Map        // template name => the *compiled used last, template hash => *compiled
 	ledger    ledger
@@ -239,6 +243,7 @@ func New(o Options) (*Client, error) {
 		calls:     kv.In[Record](o.Store, BucketCalls, 1),
 		raw:       kv.In[[]byte](o.Store, BucketRaw, 1),
 		answers:   kv.In[answer](o.Store, BucketAnswers, 1),
+		canaries:  kv.In[Canary](o.Store, BucketCanaries, 1),
 	}
 	return c, c.connect()
 }
@@ -254,7 +259,7 @@ func (c *Client) connect() error {
 		c.endpoints[name] = r
 		conns += r.at.Concurrency
 	}
-	client := c.httpClient(conns)
+	c.http = c.httpClient(conns)
 	locks := &keyLocks{held: map[string]*keyLock{}}
 	purse := newBudget(c.o.MaxUSD, c.o.MaxCalls)
 	for _, r := range c.endpoints {
@@ -265,7 +270,7 @@ func (c *Client) connect() error {
 		case c.o.Replay:
 			p = replayProvider{}
 		default:
-			p = &openaiProvider{client: client, getenv: c.o.Getenv}
+			p = &openaiProvider{client: c.http, getenv: c.o.Getenv}
 		}
 		p = &recorder{c: c, next: p}
 		p = &limiter{gate: newGate(r.at, c.o.RetryAfterCap, c.o.Now, c.o.Sleep), next: p}
@@ -303,8 +308,19 @@ func newRoute(name string, at Endpoint) (*route, error) {
 		return nil, fmt.Errorf("open endpoint %s: no profile is called %q", name, at.Profile)
 	}
 	r.profile = Profiles[i]
-	if at.Schema != "" {
+	switch at.Schema {
+	case "":
+	case SchemaJSON, SchemaObject, SchemaNone:
 		r.profile.Schema = at.Schema
+	default:
+		return nil, fmt.Errorf("open endpoint %s: schema %q is none of %s, %s, %s", name, at.Schema, SchemaJSON, SchemaObject, SchemaNone)
+	}
+	switch at.TokenField {
+	case "":
+	case MaxTokensField, MaxCompletionTokensField:
+		r.profile.TokenField = at.TokenField
+	default:
+		return nil, fmt.Errorf("open endpoint %s: token field %q is neither %s nor %s", name, at.TokenField, MaxTokensField, MaxCompletionTokensField)
 	}
 	return r, nil
 }
@@ -408,6 +424,11 @@ func (c *Client) prepare(q Request) (*call, error) {
 	if !ok {
 		return nil, &Error{Endpoint: q.Endpoint, Model: q.Model, Reason: ReasonNoEndpoint, Detail: "the endpoint is not configured"}
 	}
+	return c.prepareFor(r, q)
+}
+
+// prepareFor is prepare for an endpoint whose profile may have been changed.
+func (c *Client) prepareFor(r *route, q Request) (*call, error) {
 	refuse := func(err error) (*call, error) {
 		return nil, &Error{Endpoint: q.Endpoint, Model: q.Model, Reason: ReasonBadRequest, Err: err}
 	}

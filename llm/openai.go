@@ -8,37 +8,44 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 	"sync/atomic"
 
 	openai "github.com/sashabaranov/go-openai"
 )
 
-// openaiProvider sends a request to an OpenAI-compatible endpoint. go-openai knows addresses and
-// credentials; the body is ours, because its own drops a temperature of zero and its validator rejects
-// models by their names, and the reply is read by us, because its types lose half of what servers say.
+// openaiProvider sends a request to an OpenAI-compatible endpoint. go-openai makes the request; the
+// address and the key's header are the profile's, the body is ours, because its own drops a temperature
+// of zero and its validator rejects models by their names, and the reply is read by us, because its
+// types lose half of what servers say.
 type openaiProvider struct {
 	client *http.Client
 	getenv func(string) string
 }
 
 func (p *openaiProvider) call(ctx context.Context, c *call) (*result, error) {
-	key := ""
-	if env := c.route.at.KeyEnv; env != "" {
-		if key = p.getenv(env); key == "" {
-			e := c.fail(ReasonCredentials, "the environment variable "+env+" is empty; it should hold the endpoint's key")
-			e.unsent = true
-			return nil, e
-		}
+	key, missing := keyOf(c, p.getenv)
+	if missing != nil {
+		return nil, missing
 	}
 	attempt, cancel := context.WithTimeout(ctx, c.route.at.Timeout)
 	defer cancel()
-	w := &wire{client: p.client, body: c.body, key: key}
+	w := &wire{client: p.client, body: c.body, key: key, header: c.route.profile.KeyHeader}
+	path := chatPath
+	if c.template == nil {
+		path = embeddingsPath
+	}
+	to, err := c.route.address(c.model, path)
+	if err != nil {
+		e := c.fail(ReasonBadRequest, "the endpoint's address cannot be read")
+		e.Err, e.unsent = err, true
+		return nil, e
+	}
+	w.to = to
 	config := openai.DefaultConfig(key)
-	config.BaseURL = strings.TrimRight(c.route.at.BaseURL, "/")
 	config.HTTPClient = w
 	api := openai.NewClientWithConfig(config)
-	var err error
 	if c.template == nil {
 		_, err = api.CreateEmbeddings(attempt, openai.EmbeddingRequestStrings{})
 	} else {
@@ -53,6 +60,21 @@ func (p *openaiProvider) call(ctx context.Context, c *call) (*result, error) {
 		return nil, e
 	}
 	return nil, p.failure(ctx, attempt, c, w)
+}
+
+// keyOf is the endpoint's key, or an error that names the variable which should hold it.
+func keyOf(c *call, getenv func(string) string) (string, *Error) {
+	env := c.route.at.KeyEnv
+	if env == "" {
+		return "", nil
+	}
+	key := getenv(env)
+	if key == "" {
+		e := c.fail(ReasonCredentials, "the environment variable "+env+" is empty; it should hold the endpoint's key")
+		e.unsent = true
+		return "", e
+	}
+	return key, nil
 }
 
 // failure says why no reply came. Once a request is written the endpoint may bill it.
@@ -75,6 +97,13 @@ func (p *openaiProvider) failure(ctx, attempt context.Context, c *call, w *wire)
 	return e
 }
 
+// Paths below an endpoint's base address.
+const (
+	chatPath       = "/chat/completions"
+	embeddingsPath = "/embeddings"
+	modelsPath     = "/models"
+)
+
 // maxReply bounds the body of a reply; the largest honest one is a batch of vectors.
 const maxReply = 64 << 20
 
@@ -83,8 +112,10 @@ var errTooLarge = fmt.Errorf("the reply is larger than %d MiB", maxReply>>20)
 // wire is what go-openai takes for an HTTP client during one call.
 type wire struct {
 	client  *http.Client
+	to      *url.URL
 	body    []byte
 	key     string
+	header  string // that carries the key; empty: as go-openai does
 	written atomic.Bool
 	reply   *result
 	err     error
@@ -98,6 +129,11 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 		}
 	}}
 	req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
+	req.URL, req.Host = w.to, w.to.Host
+	if w.header != "" && w.key != "" {
+		req.Header.Del("Authorization")
+		req.Header.Set(w.header, w.key)
+	}
 	req.Body = io.NopCloser(bytes.NewReader(w.body))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(w.body)), nil }
 	req.ContentLength = int64(len(w.body))

@@ -1,8 +1,8 @@
 package llm
 
-// generic fits what most servers have in common: vLLM, llama.cpp, Ollama, LiteLLM, Mistral, Groq,
-// OpenRouter, Together, Gemini's and Azure's compatible endpoints. A server that takes json_object
-// alone (DeepSeek), or no response_format, is told so by its endpoint's Schema.
+// generic fits what most servers have in common, Mistral, Groq, OpenRouter and Together among them. A
+// server that takes json_object alone, or no response_format, or the newer token field, is told so by
+// the settings of its endpoint.
 var generic = Profile{
 	Name:       "generic",
 	Doc:        "any OpenAI-compatible server: max_tokens, temperature, json_schema, seed",

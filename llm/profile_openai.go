@@ -12,11 +12,15 @@ var openaiProfile = Profile{
 	Proven:     "captured",
 	Reference:  "recorded replies, among them the rejection of max_tokens; platform.openai.com/docs/api-reference/chat",
 	TokenField: MaxCompletionTokensField,
-	Sampling: func(model string) bool {
-		return !reasoningModel.MatchString(model) || strings.Contains(model, "-chat")
-	},
-	Schema: SchemaJSON,
-	Seed:   true,
+	Sampling:   takesTemperature,
+	Schema:     SchemaJSON,
+	Seed:       true,
 }
 
 var reasoningModel = regexp.MustCompile(`^(o[134]|gpt-[5-9])`)
+
+// takesTemperature tells OpenAI's models apart by name: reasoning models take no sampling settings,
+// their chat variants do.
+func takesTemperature(model string) bool {
+	return !reasoningModel.MatchString(model) || strings.Contains(model, "-chat")
+}

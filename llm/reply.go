@@ -53,6 +53,8 @@ type wireUsage struct {
 	PromptCamel     float64 `json:"promptTokens"`
 	CompletionCamel float64 `json:"completionTokens"`
 	TotalCamel      float64 `json:"totalTokens"`
+	Input           float64 `json:"input_tokens"` // of the responses endpoint and of batches, with Output
+	Output          float64 `json:"output_tokens"`
 	CachedFlat      float64 `json:"cached_tokens"`
 	CachedHit       float64 `json:"prompt_cache_hit_tokens"`
 	PromptDetails   *struct {
@@ -61,6 +63,12 @@ type wireUsage struct {
 	CompletionDetails *struct {
 		Reasoning float64 `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
+	InputDetails *struct {
+		Cached float64 `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	OutputDetails *struct {
+		Reasoning float64 `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
 }
 
 func (w *wireUsage) usage() Usage {
@@ -68,8 +76,8 @@ func (w *wireUsage) usage() Usage {
 		return Usage{}
 	}
 	u := Usage{
-		Prompt:     tokens(w.Prompt, w.PromptCamel),
-		Completion: tokens(w.Completion, w.CompletionCamel),
+		Prompt:     tokens(w.Prompt, w.PromptCamel, w.Input),
+		Completion: tokens(w.Completion, w.CompletionCamel, w.Output),
 		Total:      tokens(w.Total, w.TotalCamel),
 		Cached:     tokens(w.CachedFlat, w.CachedHit),
 	}
@@ -78,6 +86,12 @@ func (w *wireUsage) usage() Usage {
 	}
 	if w.CompletionDetails != nil {
 		u.Reasoning = tokens(w.CompletionDetails.Reasoning)
+	}
+	if w.InputDetails != nil {
+		u.Cached = max(u.Cached, tokens(w.InputDetails.Cached))
+	}
+	if w.OutputDetails != nil {
+		u.Reasoning = max(u.Reasoning, tokens(w.OutputDetails.Reasoning))
 	}
 	u.Cached = min(u.Cached, u.Prompt)
 	if u.Total == 0 {
@@ -110,6 +124,15 @@ func (c *call) interpret(res *result, now time.Time) (facts, *Error) {
 	}
 	if c.template == nil {
 		return c.embedded(res, f)
+	}
+	if env.Object == "response" {
+		f, err := responded(f, unwrapArray(res.body))
+		if err != nil {
+			e := c.fail(ReasonBadReply, glimpse(res.body))
+			e.Status, e.Err, e.usage, e.charged = res.status, err, f.usage, true
+			return facts{}, e
+		}
+		return f, nil
 	}
 	if len(env.Choices) == 0 {
 		if present(env.Detail) {
@@ -165,6 +188,37 @@ func chosen(f facts, first choice) facts {
 	return f
 }
 
+// responded reads a reply of the responses endpoint, which batches can be made of, as a choice. Of what
+// it puts out only messages are text.
+func responded(f facts, body []byte) (facts, error) {
+	var reply struct {
+		Output []struct {
+			Type    string          `json:"type"`
+			Content json.RawMessage `json:"content"`
+		} `json:"output"`
+		Incomplete *struct {
+			Reason string `json:"reason"`
+		} `json:"incomplete_details"`
+	}
+	if err := json.Unmarshal(body, &reply); err != nil {
+		return f, err
+	}
+	text, refusal := "", ""
+	for _, o := range reply.Output {
+		if o.Type == "message" {
+			said, refused := content(o.Content)
+			text, refusal = text+said, refusal+refused
+		}
+	}
+	finish := "stop"
+	if reply.Incomplete != nil {
+		if finish = reply.Incomplete.Reason; finish == "max_output_tokens" {
+			finish = "length"
+		}
+	}
+	return chosen(f, choice{Finish: &finish, Message: &wireMessage{Content: encode(text), Refusal: &refusal}}), nil
+}
+
 // filters are the finish reasons, in lower case, of an answer that was withheld.
 var filters = map[string]bool{
 	"content_filter": true, "safety": true, "prohibited_content": true, "blocklist": true, "recitation": true, "spii": true,
@@ -218,10 +272,21 @@ func (c *call) failed(res *result, now time.Time) (facts, *Error) {
 		e.Detail = cut("the endpoint moved to " + to + "; set its base address")
 	}
 	e.Status = res.status
+	if e.Reason == ReasonCredentials {
+		e.Detail += c.whoseKey()
+	}
 	if reasons[e.Reason].again {
 		e.Wait = waitAsked(res.header, res.body, now)
 	}
 	return facts{}, e
+}
+
+// whoseKey says where a key that was refused came from.
+func (c *call) whoseKey() string {
+	if env := c.route.at.KeyEnv; env != "" {
+		return " (the key is that of the environment variable " + env + ")"
+	}
+	return " (no key was sent: the endpoint names no key_env)"
 }
 
 func readError(body []byte) wireError {

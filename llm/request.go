@@ -52,6 +52,9 @@ func chatBody(p Profile, q Request, t *compiled, messages []Message, sent *Param
 	if p.Sampling == nil || p.Sampling(q.Model) {
 		b.Temperature, b.TopP = q.Temperature, q.TopP
 	}
+	if b.Temperature != nil && p.Hottest > 0 && *b.Temperature > p.Hottest {
+		b.Temperature = &p.Hottest
+	}
 	if p.Seed {
 		b.Seed = q.Seed
 	}
@@ -76,9 +79,10 @@ func chatBody(p Profile, q Request, t *compiled, messages []Message, sent *Param
 	return b
 }
 
-// tellSchema writes the schema into the system message, for endpoints that are not given it apart.
+// tellSchema writes the schema into the system message, for endpoints that are not given it apart. Some
+// of them refuse json_object unless the word json stands in the prompt as they spell it.
 func tellSchema(messages []Message, schema json.RawMessage) []Message {
-	rule := "Answer with one JSON object that fits this JSON schema, and nothing before or after it:\n" + string(schema)
+	rule := "Answer in json: one JSON object that fits this JSON schema, and nothing before or after it:\n" + string(schema)
 	if len(messages) > 0 && messages[0].Role == "system" {
 		messages[0].Content += "\n\n" + rule
 		return messages

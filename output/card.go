@@ -48,7 +48,7 @@ func card(m Manifest, formats []Format) []byte {
 Rows are sorted by id (pairs by claim, then document). JSON lines are UTF-8 with one object a line and every column in
 every row. CSV is RFC 4180 with a header and LF line ends; a text cell that a spreadsheet would run as a formula has one
 apostrophe in front: take it off where the cell starts with one or more apostrophes followed by = + - @, tab or carriage return.
-` + "`recipe.lock`" + ` is the recipe, ` + "`manifest.json`" + ` lists files, rows and hashes, ` + "`sha256sum -c SHA256SUMS`" + ` or ` + "`assay verify`" + ` checks them.
+` + "`recipe.lock`" + ` is the recipe and ` + "`prompts/`" + ` holds the prompts as they were worded, ` + "`manifest.json`" + ` lists files, rows and hashes, ` + "`sha256sum -c SHA256SUMS`" + ` or ` + "`assay verify`" + ` checks them.
 The texts belong to their authors and publishers; the labels are machine-made unless ` + "`verdict_status`" + ` says otherwise.
 `)
 	return []byte(b.String())

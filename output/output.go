@@ -21,6 +21,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
 
@@ -279,7 +280,8 @@ type Options struct {
 	Name    string // "" means the first 12 hex digits of the content
 	Formats []Format
 	Facts   Facts
-	Recipe  []byte // recipe.lock
+	Recipe  []byte            // recipe.lock
+	Prompts map[string]string // text of every prompt that took part, by template
 }
 
 // Result is what Write made.
@@ -290,9 +292,22 @@ type Result struct {
 	Unchanged bool // a release of the same content was there already
 }
 
+var releaseName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// CheckName reports whether a release may be called so; "" stands for the name of its content.
+func CheckName(name string) error {
+	if name != "" && !releaseName.MatchString(name) {
+		return fmt.Errorf("a release cannot be called %q: a name has letters, digits, dots, dashes and underlines and starts with a letter or digit, e.g. v1.0.0", name)
+	}
+	return nil
+}
+
 // Write makes a release of the tables and returns where it is. An existing release of the same name
 // and content is left as it is; one of the same name and other content is an error.
 func Write(ctx context.Context, o Options, t Tables) (res Result, err error) {
+	if err := CheckName(o.Name); err != nil {
+		return res, err
+	}
 	if err := os.MkdirAll(o.Root, 0o755); err != nil {
 		return res, fmt.Errorf("write release: %w", err)
 	}
@@ -369,6 +384,11 @@ func (d *Dir) write(ctx context.Context, o Options, t Tables) (Manifest, error) 
 	}
 	if err := d.put(recipeName, o.Recipe); err != nil {
 		return m, err
+	}
+	for _, name := range sortedKeys(o.Prompts) {
+		if err := d.put("prompts/"+name+".txt", []byte(o.Prompts[name])); err != nil {
+			return m, err
+		}
 	}
 	if err := d.put(cardName, card(m, o.Formats)); err != nil {
 		return m, err

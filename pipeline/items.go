@@ -30,7 +30,7 @@ type ItemInfo struct {
 func (e *Engine) Items(stage string) iter.Seq2[ItemInfo, error] {
 	return func(yield func(ItemInfo, error) bool) {
 		for entry, err := range e.items.Scan(stagePrefix(stage), "") {
-			name, key := itemName(entry.Key)
+			name, key := ItemName(entry.Key)
 			if err != nil {
 				if !yield(ItemInfo{Stage: name, Key: key}, fmt.Errorf("list items of %q: %w", stage, err)) {
 					return
@@ -73,8 +73,8 @@ func stagePrefix(stage string) string {
 	}
 }
 
-// itemName undoes itemKey.
-func itemName(id string) (stage, key string) {
+// ItemName tells stage and key of a record of Bucket by the record's key.
+func ItemName(id string) (stage, key string) {
 	parts := kv.Parts(id)
 	if len(parts) != 3 {
 		return "", id // unreachable unless the store is corrupt

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"assay/corpus"
 	"assay/index"
 )
 
@@ -20,7 +21,10 @@ type Backend struct {
 
 // Backends lists the search engines by name.
 var Backends = []Backend{
+	arcticShift,
 	local,
+	reddit,
+	searxng,
 }
 
 // BackendNamed finds a backend; the error names the known ones.
@@ -39,6 +43,14 @@ func BackendNamed(name string) (Backend, error) {
 type Env struct {
 	Model Model        // writes queries; may be nil where Settings.Variants is 0
 	Index *index.Index // what the local backend searches
+
+	// Document returns a document that is stored already; nil knows none. Settings.Gate reads it.
+	Document func(id string) (corpus.Document, bool, error)
+
+	// The interfaces that the other backends ask; nil for one that is not set up.
+	Reddit      *Reddit
+	ArcticShift *ArcticShift
+	SearXNG     *SearXNG
 }
 
 // A Query is one search.
@@ -47,6 +59,8 @@ type Query struct {
 	Domains []string // registrable domains that a result must be on; empty means everywhere
 	Kinds   []string // kinds of documents, for backends that know them; empty means all
 	K       int      // results wanted
+
+	Subreddits []string // where backends that know them search; empty means everywhere
 }
 
 // A Result is one line of a search engine's answer. The first is the best.

@@ -251,6 +251,7 @@ type records struct {
 	number int
 	yield  func(Entry, error) bool
 	seen   escaping // what the records so far tell about the text as a whole
+	raw    bool     // seen is known: the request had raw_json=1
 }
 
 func newRecords(name string, r io.Reader, yield func(Entry, error) bool) *records {

@@ -144,7 +144,7 @@ func (r *records) thing(c child, depth int) error {
 	if err != nil {
 		return r.fault(err)
 	}
-	if now := t.escaping(); now != escapingUnknown {
+	if now := t.escaping(); now != escapingUnknown && !r.raw {
 		r.seen = now
 	}
 	d, err := t.document(c.Kind, r.seen)

@@ -3,6 +3,9 @@
 // (methods 3.1, stage 2). It also knows the documents that a search needs to have: how dumps of Reddit
 // and tables of labelled pairs are read, and which documents can be evidence at all.
 //
+// Reddit itself and the archive Arctic Shift are asked for posts by their ids and for threads (Reddit,
+// ArcticShift); secrets stay in memory.
+//
 // It stores nothing: what a search found is a corpus.Trace, with every variant and rank, so that a
 // person can follow it and a machine repeat it. It labels nothing and does not fetch what it found.
 package planner
@@ -35,6 +38,8 @@ type Settings struct {
 	Backend    string   `json:"backend,omitzero"`     // name in Backends; empty means local
 	Domains    []string `json:"domains,omitzero"`     // registrable domains; empty means reddit.com
 	Kinds      []string `json:"kinds,omitzero"`       // of documents; empty means posts
+	Gate       Gate     `json:"gate,omitzero"`        // what a document needs to take one of the places
+	Subreddits []string `json:"subreddits,omitzero"`  // for backends that search in them; empty means everywhere
 
 	// The model that writes the queries.
 	Endpoint    string   `json:"endpoint,omitzero"`
@@ -43,6 +48,25 @@ type Settings struct {
 	TopP        *float64 `json:"top_p,omitempty"`
 	Seed        *int     `json:"seed,omitempty"`
 	MaxTokens   int      `json:"max_tokens,omitzero"`
+}
+
+// Gate says what a found document needs to take one of the places. A published RAGuard claim has
+// posts without a body among its ten; whoever leaves those out later should not spend places on them.
+type Gate string
+
+// The values of Gate.
+const (
+	GateOpen       Gate = ""             // everything that was found
+	GateBody       Gate = "body"         // a usable body, see Usable
+	GateBodyOrLink Gate = "body_or_link" // the same, or an address that will be followed
+)
+
+// lets reports whether a document passes, and if not, why.
+func (g Gate) lets(d corpus.Document) (ok bool, reason string) {
+	if g == GateOpen || g == GateBodyOrLink && d.Outbound != "" {
+		return true, ""
+	}
+	return Usable(d)
 }
 
 func (s Settings) complete() (Settings, error) {
@@ -87,6 +111,8 @@ const (
 	DropElsewhere     = "other_domain"   // the engine did not keep to the domains
 	DropBelowCut      = "below_cut"      // after the last one kept
 	DropBadAddress    = "unreadable_url" // the engine's line has no address
+
+	dropUnusable = "unusable: " // followed by the reason of Usable
 )
 
 // Plan searches for a claim's evidence. What the model or the index cannot give is an error, and
@@ -106,13 +132,18 @@ func Plan(ctx context.Context, env Env, s Settings, c corpus.Claim) (corpus.Trac
 	}
 	f := fusion{k: s.K, byID: map[string]int{}}
 	for variant, text := range trace.Queries {
-		results, err := engine.Search(ctx, env, Query{Text: text, Domains: s.Domains, Kinds: s.Kinds, K: s.PerVariant})
+		results, err := engine.Search(ctx, env, Query{Text: text, Domains: s.Domains, Kinds: s.Kinds, Subreddits: s.Subreddits, K: s.PerVariant})
 		if err != nil {
 			return corpus.Trace{}, fmt.Errorf("plan %s: query %q: %w", c.ID, text, err)
 		}
 		for i, r := range results[:min(len(results), s.PerVariant)] {
 			id, url, reason := canonical(r, s.Domains)
 			f.add(id, url, reason, corpus.Hit{Variant: variant, Rank: i + 1, Source: engine.Name})
+		}
+	}
+	if s.Gate != GateOpen && env.Document != nil {
+		if err := f.gate(s.Gate, env.Document); err != nil {
+			return corpus.Trace{}, fmt.Errorf("plan %s: %w", c.ID, err)
 		}
 	}
 	trace.Candidates = f.ranked(s.Keep)
@@ -136,6 +167,32 @@ func (f *fusion) add(id, url, reason string, hit corpus.Hit) {
 	f.all[at].Hits = append(f.all[at].Hits, hit)
 }
 
+// gate marks what is known and cannot be evidence.
+func (f *fusion) gate(g Gate, document func(id string) (corpus.Document, bool, error)) error {
+	for i := range f.all {
+		c := &f.all[i]
+		if c.Reason != "" {
+			continue
+		}
+		d, known, err := document(c.DocumentID)
+		if err != nil {
+			return fmt.Errorf("read document %s: %w", c.DocumentID, err)
+		}
+		if !known {
+			continue // it will be fetched
+		}
+		if ok, reason := g.lets(d); !ok {
+			c.Reason = dropUnusable + reason
+		}
+	}
+	return nil
+}
+
+// onPage reports whether a candidate is no document at all.
+func onPage(c corpus.Candidate) bool {
+	return c.Reason != "" && c.Reason != DropBelowCut && !strings.HasPrefix(c.Reason, dropUnusable)
+}
+
 // ranked scores every candidate by reciprocal-rank fusion, the sum of 1/(k + rank) over the lists
 // that it stands in, and keeps the best. A document that a list names twice counts at its better rank.
 // Ties go by id. Pages that are no posts come last.
@@ -153,20 +210,22 @@ func (f *fusion) ranked(keep int) []corpus.Candidate {
 	}
 	sort.Slice(f.all, func(i, j int) bool {
 		a, b := f.all[i], f.all[j]
-		if (a.Reason == "") != (b.Reason == "") {
-			return a.Reason == ""
+		if onPage(a) != onPage(b) {
+			return onPage(b)
 		}
 		if a.Score != b.Score {
 			return a.Score > b.Score
 		}
 		return a.DocumentID < b.DocumentID
 	})
+	kept := 0
 	for i := range f.all {
 		c := &f.all[i]
 		switch {
 		case c.Reason != "":
-		case i < keep:
+		case kept < keep:
 			c.Kept = true
+			kept++
 		default:
 			c.Reason = DropBelowCut
 		}
@@ -241,8 +300,8 @@ func within(domain string, domains []string) bool {
 	return len(domains) == 0
 }
 
-// RecallAt is the share of a claim's own documents that are among the first k kept; false where the
-// claim has none.
+// RecallAt is the share of a claim's own documents that are among the first k found, whether their
+// bodies are usable or not; false where the claim has none.
 func RecallAt(t corpus.Trace, own []string, k int) (float64, bool) {
 	want := map[string]bool{}
 	for _, id := range own {
@@ -251,9 +310,14 @@ func RecallAt(t corpus.Trace, own []string, k int) (float64, bool) {
 	if len(want) == 0 {
 		return 0, false
 	}
-	kept := t.Kept()
-	found := 0
-	for _, c := range kept[:min(len(kept), max(k, 0))] {
+	found, rank := 0, 0
+	for _, c := range t.Candidates {
+		if onPage(c) {
+			continue
+		}
+		if rank++; rank > k {
+			break
+		}
 		if want[c.DocumentID] {
 			found++
 		}

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"io"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,7 @@ func TestBackends(t *testing.T) {
 	checkListed(t, "backend", len(Backends), func(i int) (string, string, string) {
 		return Backends[i].Name, Backends[i].Proven, Backends[i].Reference
 	})
-	if _, err := BackendNamed("elsewhere"); err == nil || !strings.Contains(err.Error(), "known are local") {
+	if _, err := BackendNamed("elsewhere"); err == nil || !strings.Contains(err.Error(), "known are arctic_shift, local, reddit, searxng") {
 		t.Errorf("BackendNamed = %v", err)
 	}
 }
@@ -214,6 +215,42 @@ func TestFusion(t *testing.T) {
 	}
 }
 
+func TestGateSpendsNoPlaceOnUnusableDocuments(t *testing.T) {
+	docs := map[string]corpus.Document{
+		"full": {Title: "t", Text: "a body with more than thirty letters in it, enough to judge", BodyStatus: corpus.BodyFull},
+		"link": {Title: "t", BodyStatus: corpus.BodyMissing, Outbound: "https://news.example/a"},
+		"gone": {Title: "t", Text: "[removed]", BodyStatus: corpus.BodyRemoved},
+	}
+	for _, c := range []struct {
+		gate Gate
+		want []string // kept, of two places
+	}{
+		{GateOpen, []string{"gone", "link"}},
+		{GateBody, []string{"full", "unknown"}},
+		{GateBodyOrLink, []string{"link", "full"}},
+	} {
+		f := fusion{k: 60, byID: map[string]int{}}
+		for rank, id := range []string{"gone", "link", "full", "unknown"} {
+			f.add(id, "", "", corpus.Hit{Rank: rank + 1})
+		}
+		if err := f.gate(c.gate, func(id string) (corpus.Document, bool, error) { d, ok := docs[id]; return d, ok, nil }); err != nil {
+			t.Fatal(err)
+		}
+		var kept []string
+		for _, cand := range (corpus.Trace{Candidates: f.ranked(2)}).Kept() {
+			kept = append(kept, cand.DocumentID)
+		}
+		if diff := cmp.Diff(c.want, kept); diff != "" {
+			t.Errorf("gate %q keeps (-want +got):\n%s", c.gate, diff)
+		}
+	}
+	f := fusion{k: 60, byID: map[string]int{}}
+	f.add("x", "", "", corpus.Hit{Rank: 1})
+	if err := f.gate(GateBody, func(string) (corpus.Document, bool, error) { return corpus.Document{}, false, io.ErrUnexpectedEOF }); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a store that cannot be read: %v", err)
+	}
+}
+
 func TestCanonical(t *testing.T) {
 	reddit := []string{"reddit.com"}
 	for _, c := range []struct {
@@ -252,7 +289,7 @@ func TestCanonical(t *testing.T) {
 }
 
 func TestRecallAt(t *testing.T) {
-	trace := corpus.Trace{Candidates: []corpus.Candidate{{DocumentID: "a", Kept: true}, {DocumentID: "b", Kept: true}, {DocumentID: "c", Kept: true}, {DocumentID: "d"}}}
+	trace := corpus.Trace{Candidates: []corpus.Candidate{{DocumentID: "a", Kept: true}, {DocumentID: "b", Kept: true}, {DocumentID: "c", Kept: true}, {DocumentID: "d", Reason: dropUnusable + ReasonLinkPost}, {DocumentID: "page", Reason: DropWikiPage}}}
 	for _, c := range []struct {
 		own  []string
 		k    int
@@ -262,7 +299,9 @@ func TestRecallAt(t *testing.T) {
 		{[]string{"a", "c"}, 10, 1, true},
 		{[]string{"a", "c"}, 2, 0.5, true},
 		{[]string{"a", "a", "x"}, 1, 0.5, true},
-		{[]string{"d"}, 10, 0, true}, // found, not kept
+		{[]string{"d"}, 10, 1, true}, // found, whatever its body is worth
+		{[]string{"d"}, 3, 0, true},
+		{[]string{"page"}, 10, 0, true}, // no document
 		{[]string{"a"}, 0, 0, true},
 		{nil, 10, 0, false},
 	} {

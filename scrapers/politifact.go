@@ -100,7 +100,7 @@ func politifactDiscover(ctx context.Context, f Fetcher, address string) (Listing
 		if s.slug != "" {
 			slug = s.slug
 		}
-		out.Refs = append(out.Refs, corpus.Ref{Source: "politifact", URL: ref, Speaker: slug})
+		out.Refs = append(out.Refs, corpus.Ref{Source: "politifact", URL: ref, Found: asFound(ref, s.href), Speaker: slug})
 	})
 	if cards.Length() > 0 { // a page past the end still shows a pager
 		out.Next = nextPage(final, doc.Find("a.c-button[href]"), "Next")
@@ -121,16 +121,16 @@ type politifactStatement struct {
 // politifactCard reads a statement box of 2020 and later, on a claim's own page or in a listing.
 func politifactCard(card *goquery.Selection) politifactStatement {
 	var s politifactStatement
-	quote := card.Find(".m-statement__quote").First()
+	quote := firstOf(card, ".m-statement__quote")
 	s.claim = text(quote)
-	s.href = quote.Find("a[href]").First().AttrOr("href", "")
-	name := card.Find("a.m-statement__name").First()
+	s.href = firstOf(quote, "a[href]").AttrOr("href", "")
+	name := firstOf(card, "a.m-statement__name")
 	s.speaker = text(name)
 	if s.speaker == "" {
 		s.speaker = corpus.Space(name.AttrOr("title", ""))
 	}
 	s.slug = politifactSlug(name)
-	s.context = text(card.Find(".m-statement__desc").First())
+	s.context = text(firstOf(card, ".m-statement__desc"))
 	s.rating = politifactMeter(card)
 	return s
 }
@@ -138,7 +138,7 @@ func politifactCard(card *goquery.Selection) politifactStatement {
 // politifactMeter reads the verdict, which is an image. The thumbnail in the same box says "true"
 // on every claim page, so only the original counts.
 func politifactMeter(card *goquery.Selection) string {
-	img := card.Find(".m-statement__meter picture img.c-image__original").First()
+	img := firstOf(card, ".m-statement__meter picture img.c-image__original")
 	if alt := corpus.Space(img.AttrOr("alt", "")); alt != "" {
 		return alt
 	}
@@ -174,13 +174,13 @@ func politifactImage(img *goquery.Selection) string {
 // politifactOld reads the statement box of the markup before 2020.
 func politifactOld(doc *goquery.Document) politifactStatement {
 	var s politifactStatement
-	s.claim = text(doc.Find(".statement__text").First())
-	meta := doc.Find(".statement__meta").First()
-	name := meta.Find("a").First()
+	s.claim = text(firstOf(doc, ".statement__text"))
+	meta := firstOf(doc, ".statement__meta")
+	name := firstOf(meta, "a")
 	s.speaker = text(name)
 	s.slug = politifactSlug(name)
 	s.context = strings.TrimSpace(strings.TrimPrefix(strings.TrimLeft(text(meta), "—–- "), s.speaker))
-	img := doc.Find(".statement .meter img.statement-detail").First()
+	img := firstOf(doc, ".statement .meter img.statement-detail")
 	s.rating = corpus.Space(img.AttrOr("alt", ""))
 	if s.rating == "" {
 		s.rating = politifactImage(img)
@@ -217,14 +217,14 @@ func politifactClaim(address string, doc *goquery.Document) (corpus.Claim, error
 		"speaker": newBox + " a.m-statement__name",
 		"rating":  newBox + " .m-statement__meter picture img.c-image__original[alt]",
 	}
-	box := doc.Find(newBox).First()
+	box := firstOf(doc, newBox)
 	switch {
 	case box.Length() > 0:
 		s = politifactCard(box)
-		c.Title = text(doc.Find("h2.c-title").First())
+		c.Title = text(firstOf(doc, "h2.c-title"))
 		byline := doc.Find(".m-author__content") // one for every author
 		c.Authors = texts(byline.Find("a"))
-		c.ReviewDate = politifactDay(text(byline.Find(".m-author__date").First()))
+		c.ReviewDate = politifactDay(text(firstOf(byline, ".m-author__date")))
 		c.Tags = texts(box.Find(".m-list__item .c-tag"))
 	case doc.Find(oldBox).Length() > 0 && doc.Find("h1.article__title").Length() > 0: // lists have boxes, too
 		s = politifactOld(doc)
@@ -233,8 +233,8 @@ func politifactClaim(address string, doc *goquery.Document) (corpus.Claim, error
 			"speaker": ".statement__meta a",
 			"rating":  ".statement .meter img.statement-detail[alt]",
 		}
-		c.Title = text(doc.Find("h1.article__title").First())
-		byline := doc.Find("p.article__meta").First()
+		c.Title = text(firstOf(doc, "h1.article__title"))
+		byline := firstOf(doc, "p.article__meta")
 		c.Authors = texts(byline.Find("a"))
 		c.ReviewDate = politifactDay(text(byline))
 		c.Tags = politifactSubjects(doc)
@@ -334,7 +334,7 @@ func politifactSubjects(doc *goquery.Document) []string {
 // names an item, else where the page was found. og:url is not asked: it names the newest address of a
 // moved page, which would part the claim from the address that listings and archives know.
 func politifactReview(address string, doc *goquery.Document) string {
-	if told, ok := doc.Find(`link[rel="canonical"]`).First().Attr("href"); ok {
+	if told, ok := firstOf(doc, `link[rel="canonical"]`).Attr("href"); ok {
 		u := corpus.ResolveURL(address, told)
 		if _, item := politifactPath(u); item {
 			return untracked(u)
@@ -348,6 +348,6 @@ func politifactIsTest(s politifactStatement, doc *goquery.Document) bool {
 	if politifactTest.MatchString(s.claim) || politifactTest.MatchString(s.context) {
 		return true
 	}
-	body := text(doc.Find("article.m-textblock p, .article__text p").First())
+	body := text(firstOf(doc, "article.m-textblock p, .article__text p"))
 	return strings.HasPrefix(strings.ToLower(body), "lorem ipsum dolor")
 }

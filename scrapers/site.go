@@ -217,8 +217,31 @@ func untracked(address string) string {
 	return id
 }
 
+// asFound returns a link as it was written where the address that it leads to does not show it: another
+// spelling of the host, a port, a fragment. It is "" where nothing is lost.
+func asFound(address, href string) string {
+	href = strings.TrimSpace(href)
+	if strings.Contains(href, "://") {
+		if href == address {
+			return ""
+		}
+		return href
+	}
+	if i := strings.IndexByte(href, '#'); i >= 0 {
+		return address + href[i:]
+	}
+	return ""
+}
+
 // text returns the text of a selection with white space folded.
 func text(s *goquery.Selection) string { return corpus.Space(s.Text()) }
+
+// firstOf returns the first element that a selector finds, and looks no further.
+func firstOf(s interface {
+	FindMatcher(m goquery.Matcher) *goquery.Selection
+}, selector string) *goquery.Selection {
+	return s.FindMatcher(goquery.Single(selector))
+}
 
 // texts returns the texts of the elements of a selection, without empty ones.
 func texts(s *goquery.Selection) []string {

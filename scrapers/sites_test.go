@@ -188,7 +188,7 @@ func conforms(t *testing.T, site Site, f fixture, got outcome) {
 }
 
 // golden compares a value with its file, or writes the file under -update.
-func golden(t *testing.T, file string, got outcome) {
+func golden[T any](t *testing.T, file string, got T) {
 	t.Helper()
 	if *update {
 		var b bytes.Buffer
@@ -207,7 +207,7 @@ func golden(t *testing.T, file string, got outcome) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want outcome
+	var want T
 	if err := json.Unmarshal(raw, &want); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
@@ -218,7 +218,7 @@ func golden(t *testing.T, file string, got outcome) {
 
 // unlisted compares the files of the folder with the two slices and says what is in one place alone.
 func unlisted(files []string, sites, tables []string) []string {
-	shared := []string{"site.go", "table.go"}
+	shared := []string{"site.go", "table.go", "claimreview.go", "claimreview_feed.go", "claimreview_json.go"}
 	var out []string
 	for _, f := range files {
 		if !strings.HasSuffix(f, ".go") || strings.HasSuffix(f, "_test.go") || slices.Contains(shared, f) {
@@ -288,5 +288,21 @@ func TestNamed(t *testing.T) {
 	}
 	if _, err := TableNamed("raguardian"); err == nil || !strings.Contains(err.Error(), "raguard") {
 		t.Errorf("TableNamed of an unknown name = %v; want the known ones", err)
+	}
+}
+
+func TestAsFound(t *testing.T) {
+	const address = "https://check.example/claims/bridge?ref=rss"
+	for href, want := range map[string]string{
+		address:                  "",
+		"/claims/bridge?ref=rss": "",
+		" bridge?ref=rss\n":      "",
+		"/claims/bridge#verdict": address + "#verdict",
+		address + "#verdict":     address + "#verdict",
+		"HTTPS://CHECK.example:443/claims/bridge?ref=rss": "HTTPS://CHECK.example:443/claims/bridge?ref=rss",
+	} {
+		if got := asFound(address, href); got != want {
+			t.Errorf("asFound(%q) = %q, want %q", href, got, want)
+		}
 	}
 }

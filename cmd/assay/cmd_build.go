@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -42,7 +43,7 @@ While it runs, "assay status", "ls", "show" and "backup" answer from another ter
 			if cmd.Flags().Changed("max-calls") {
 				overrides = append(overrides, assay.Override{Key: "runtime.max_calls", Value: strconv.Itoa(maxCalls)})
 			}
-			if err := assay.CheckStages(o); err != nil {
+			if err := o.Check(); err != nil {
 				return usageError{err}
 			}
 			rep, err := a.build(cmd.Context(), o, assay.OpenOptions{Replay: replay, Offline: o.DryRun, Overrides: overrides})
@@ -96,16 +97,22 @@ func (a *app) build(ctx context.Context, o assay.BuildOptions, open assay.OpenOp
 		return rep, err
 	}
 	defer closing(stop, &err)
+	o.Stop = a.stop
+	a.drains.Store(true)
 	rep, err = w.Build(ctx, o)
+	a.drains.Store(false)
 	endDisplay()
+	if a.json {
+		return rep, errors.Join(err, a.print(rep, nil))
+	}
+	text := a.err
+	if o.DryRun {
+		text = a.out // there it is what was asked for
+	}
+	fmt.Fprint(text, rep.Text(o.DryRun))
 	if err != nil {
-		fmt.Fprint(a.err, rep.Text(o.DryRun))
 		return rep, err
 	}
-	if a.json {
-		return rep, a.print(rep, nil)
-	}
-	fmt.Fprint(a.err, rep.Text(o.DryRun))
 	if rep.Release != nil {
 		printRelease(a.out, *rep.Release)
 	}

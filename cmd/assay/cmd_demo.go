@@ -90,6 +90,9 @@ func writeDemo(dir string, web *assay.DemoWeb) error {
 	if err != nil {
 		return err
 	}
+	if text, err := os.ReadFile(filepath.Join(dir, assay.ConfigName)); err == nil && !assay.IsDemoConfig(text) {
+		return usagef("%s is a workspace of its own; the demo would mix invented posts into it, so give it another folder", dir)
+	}
 	for name, data := range map[string][]byte{assay.ConfigName: assay.DemoConfig(), demoDump: dump} {
 		path := filepath.Join(dir, name)
 		if exists(path) {

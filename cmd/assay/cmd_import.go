@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +14,10 @@ import (
 
 func (a *app) importCommand() *cobra.Command {
 	var o assay.ImportOptions
-	var kinds []string
+	var kinds, forms []string
 	for _, k := range assay.ImportKinds {
 		kinds = append(kinds, fmt.Sprintf("  %-13s %s", k.Name, k.Doc))
+		forms = append(forms, k.Name+": "+k.Form)
 	}
 	cmd := &cobra.Command{
 		Use:   "import KIND PATH...",
@@ -25,21 +27,23 @@ func (a *app) importCommand() *cobra.Command {
   assay import reddit RS_2023-01.zst
   assay import pairs documents.csv
   assay import claims-table claims.csv`,
-		Long: help("Read files into the store. Importing the same thing twice changes nothing. Kinds:\n\n"+strings.Join(kinds, "\n")+`
+		Long: help("Read files into the store. Importing the same thing twice changes nothing. Kinds:\n\n"+strings.Join(kinds, "\n")+"\n\n"+strings.Join(forms, "\n\n")+`
 
 What cannot be read is named and counted, never skipped in silence; the command then ends with 3. A dump
 that breaks off, or is none, ends it with 1; what came before is stored.`,
 			statusError, statusUsage, statusPartial, statusLocked, statusInterrupted),
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			known := false
+			known, online := false, false
 			for _, k := range assay.ImportKinds {
-				known = known || k.Name == args[0]
+				if k.Name == args[0] {
+					known, online = true, k.Online
+				}
 			}
 			if !known {
 				return usagef("import: kind %q is unknown; kinds are\n%s", args[0], strings.Join(kinds, "\n"))
 			}
-			w, err := a.open(cmd.Context(), assay.OpenOptions{Offline: true})
+			w, err := a.open(cmd.Context(), assay.OpenOptions{Offline: !online, Online: online})
 			if err != nil {
 				return err
 			}
@@ -83,12 +87,33 @@ func printImport(w io.Writer, r *assay.ImportReport) {
 		fmt.Fprintf(w, "  %-28s %d\n", k, r.Counts[k])
 	}
 	if r.Table != nil {
-		fmt.Fprintf(w, "  %+v\n", r.Table)
+		printTable(w, r.Table)
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "  problem: %s\n", p)
 	}
 	if more := r.Counts["problems"] - len(r.Problems); more > 0 {
 		fmt.Fprintf(w, "  and %d more problems\n", more)
+	}
+}
+
+// printTable writes what a table says about itself, a line a number.
+func printTable(w io.Writer, table any) {
+	data, err := json.Marshal(table)
+	if err != nil {
+		return // unreachable: it is made of numbers
+	}
+	var values map[string]any
+	if err := json.Unmarshal(data, &values); err != nil {
+		return // unreachable: it was just written
+	}
+	for _, k := range sorted(values) {
+		if nested, ok := values[k].(map[string]any); ok {
+			for _, n := range sorted(nested) {
+				fmt.Fprintf(w, "  %-28s %v\n", k+" "+n, nested[n])
+			}
+			continue
+		}
+		fmt.Fprintf(w, "  %-28s %v\n", k, values[k])
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,9 @@ func (a *app) lsCommand() *cobra.Command {
 			if len(args) == 1 {
 				q.Stage = args[0]
 			}
+			if err := q.Check(); err != nil {
+				return usageError{err}
+			}
 			r, done, err := a.reader(cmd.Context())
 			if err != nil {
 				return err
@@ -40,7 +44,15 @@ func (a *app) lsCommand() *cobra.Command {
 			return a.print(list, func(w io.Writer) {
 				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 				for _, l := range list {
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", l.Stage, l.Key, l.State, l.Reason+l.Label, cut(l.Summary, 100))
+					word, text := l.Reason+l.Label, l.Summary
+					if l.State == "failed" {
+						word, text = l.Class, l.Reason // a sentence, not a word
+					}
+					line := []string{l.Stage, l.Key, l.State, word}
+					if text = strings.TrimSpace(text); text != "" {
+						line = append(line, cut(text, 160))
+					}
+					fmt.Fprintln(t, strings.Join(line, "\t"))
 				}
 				t.Flush()
 			})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay"
+	"assay/output"
 )
 
 func (a *app) releaseCommand() *cobra.Command {
@@ -21,6 +22,9 @@ func (a *app) releaseCommand() *cobra.Command {
 			statusError, statusUsage, statusLocked, statusInterrupted),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := output.CheckName(name); err != nil {
+				return usageError{err}
+			}
 			w, err := a.open(cmd.Context(), assay.OpenOptions{Offline: true})
 			if err != nil {
 				return err
@@ -33,7 +37,7 @@ func (a *app) releaseCommand() *cobra.Command {
 			return a.print(r, func(out io.Writer) {
 				printRelease(out, r)
 				for _, k := range sorted(r.Withheld) {
-					fmt.Fprintf(out, "  withheld: %-40s %d\n", k, r.Withheld[k])
+					fmt.Fprintf(out, "  left out: %s: %d\n", k, r.Withheld[k])
 				}
 				for _, text := range r.Warnings {
 					fmt.Fprintf(a.err, "mind: %s\n", text)

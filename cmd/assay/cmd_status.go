@@ -48,9 +48,12 @@ pair id, or a table row. Works while a build runs.`, statusError, statusUsage, s
 					fmt.Fprintln(w, "a build is running")
 				}
 				fmt.Fprint(w, s.Report.Status())
+				for _, k := range sorted(s.Withheld) {
+					fmt.Fprintf(w, "left out of a release: %s: %d\n", k, s.Withheld[k])
+				}
 				fmt.Fprintln(w, "spent so far:", assay.Cost(s.Spent.Calls, s.Spent.Usage.Tokens(), s.Spent.USD, s.Spent.Unpriced))
 				if s.Ratings > 0 {
-					fmt.Fprintf(w, "%d ratings are in no map and wait for a person: assay ls ratings\n", s.Ratings)
+					fmt.Fprintf(w, "ratings that no map names: %d (assay ls ratings)\n", s.Ratings)
 				}
 			})
 		},

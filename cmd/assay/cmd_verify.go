@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -13,42 +15,43 @@ import (
 func (a *app) verifyCommand() *cobra.Command {
 	var rebuild bool
 	cmd := &cobra.Command{
-		Use:     "verify DIR",
-		Short:   "Check a release folder",
+		Use:     "verify DIR...",
+		Short:   "Check release folders",
 		Example: "  assay verify release/3f2a91c07d1e\n  assay verify --rebuild release/v1.0.0",
 		Long: help(`Check that every file has its hash, that tables have the manifest's rows in order, and that every reference
 leads to a row. With --rebuild, release again from the workspace and compare the content, byte for byte.`,
 			statusError, statusUsage, statusLocked, statusVerify),
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			problems, err := output.Verify(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if len(problems) == 0 && rebuild {
-				w, err := a.open(cmd.Context(), assay.OpenOptions{Replay: true})
-				if err != nil {
+			var w *assay.Workspace
+			if rebuild {
+				if w, err = a.open(cmd.Context(), assay.OpenOptions{Replay: true}); err != nil {
 					return err
 				}
 				defer closing(w.Close, &err)
-				if problems, err = w.Rebuild(cmd.Context(), args[0]); err != nil {
+			}
+			var checked []verified
+			sound := true
+			for _, dir := range args {
+				v, err := check(cmd.Context(), dir, w)
+				if err != nil {
 					return err
 				}
+				checked, sound = append(checked, v), sound && len(v.Problems) == 0
 			}
-			if problems == nil {
-				problems = []string{}
-			}
-			if err := a.print(map[string]any{"dir": args[0], "problems": problems}, func(w io.Writer) {
-				for _, p := range problems {
-					fmt.Fprintln(w, p)
-				}
-				if len(problems) == 0 {
-					fmt.Fprintf(w, "%s is sound\n", args[0])
+			if err := a.print(checked, func(w io.Writer) {
+				for _, v := range checked {
+					for _, p := range v.Problems {
+						fmt.Fprintf(w, "%s: %s\n", v.Dir, p)
+					}
+					if len(v.Problems) == 0 {
+						fmt.Fprintf(w, "%s is sound\n", v.Dir)
+					}
 				}
 			}); err != nil {
 				return err
 			}
-			if len(problems) > 0 {
+			if !sound {
 				return errVerify
 			}
 			return nil
@@ -56,4 +59,24 @@ leads to a row. With --rebuild, release again from the workspace and compare the
 	}
 	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "release again from the workspace and compare")
 	return cmd
+}
+
+// verified is what became of one folder.
+type verified struct {
+	Dir      string   `json:"dir"`
+	Problems []string `json:"problems"`
+}
+
+// check verifies a folder, and compares it with a rebuilt one if there is a workspace.
+func check(ctx context.Context, dir string, w *assay.Workspace) (verified, error) {
+	v := verified{Dir: dir, Problems: []string{}}
+	if _, err := os.Stat(dir); err != nil {
+		return v, err
+	}
+	problems, err := output.Verify(ctx, dir)
+	if err == nil && len(problems) == 0 && w != nil {
+		problems, err = w.Rebuild(ctx, dir)
+	}
+	v.Problems = append(v.Problems, problems...)
+	return v, err
 }

@@ -9,31 +9,53 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
+
+	"assay"
 )
 
 func main() { os.Exit(run()) }
 
 // run is main with a value, so that tests can call it in-process.
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	go func() {
-		<-ctx.Done()
-		stop() // a second signal ends the process at once
-	}()
-	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ()}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	out := &checked{w: os.Stdout}
+	a := &app{in: os.Stdin, out: out, err: os.Stderr, environ: os.Environ(), stop: make(chan struct{})}
+	go a.interrupt(signals, cancel)
 	cmd := a.root()
 	cmd.SetArgs(os.Args[1:])
 	err := cmd.ExecuteContext(ctx)
 	if err == nil {
+		err = out.err
+	}
+	if err == nil {
 		return exitDone
 	}
 	code := exitCode(ctx, err)
-	if text := err.Error(); text != "" && !errors.Is(err, errPartial) {
-		fmt.Fprintln(os.Stderr, "assay:", text)
-	}
-	if code == exitInterrupted {
+	switch {
+	case code == exitInterrupted:
 		fmt.Fprintln(os.Stderr, "assay: interrupted; everything that was done is kept, run the same command to go on")
+	case !errors.Is(err, errPartial):
+		fmt.Fprintln(os.Stderr, "assay:", err)
 	}
 	return code
+}
+
+// interrupt ends the command on the first signal. A build first lets what is in flight finish, since
+// a call that is cut off is paid for and lost; a second signal ends it at once.
+func (a *app) interrupt(signals <-chan os.Signal, cancel context.CancelFunc) {
+	<-signals
+	close(a.stop)
+	if a.drains.Load() {
+		fmt.Fprintln(a.err, "assay: finishing what is in flight; interrupt again to end at once")
+		select {
+		case <-signals:
+		case <-time.After(assay.Grace):
+		}
+	}
+	cancel()
 }

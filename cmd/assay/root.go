@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +44,7 @@ func exitCode(ctx context.Context, err error) int {
 	var usage usageError
 	var locked *kv.LockedError
 	switch {
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+	case ctx.Err() != nil && errors.Is(err, context.Canceled), errors.Is(err, assay.ErrInterrupted):
 		return exitInterrupted
 	case errors.As(err, &usage):
 		return exitUsage
@@ -70,6 +71,9 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	environ  []string
+
+	stop   chan struct{} // closed by the first signal
+	drains atomic.Bool   // the command ends by itself after stop
 
 	dir   string
 	json  bool
@@ -191,6 +195,20 @@ func (a *app) print(v any, text func(io.Writer)) error {
 // closing runs a close after f, so that its error is not lost.
 func closing(close func() error, err *error) {
 	*err = errors.Join(*err, close())
+}
+
+// A checked writer remembers the first error, so that output that was lost is not called done.
+type checked struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checked) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
 }
 
 // exists reports whether a path is there.

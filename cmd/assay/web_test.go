@@ -344,6 +344,7 @@ type savedPage struct {
 	at     string // RFC 3339; "" means now
 	kind   string // media type; "" means text/html
 	body   string
+	packed bool // the body is gzip
 }
 
 // saved imports a folder of pages.
@@ -359,6 +360,9 @@ func (l *lab) savedDir(list ...savedPage) string {
 	var table strings.Builder
 	for i, p := range list {
 		name := fmt.Sprintf("%04d.html", i)
+		if p.packed {
+			name += ".gz"
+		}
 		kind := p.kind
 		if kind == "" {
 			kind = "text/html; charset=utf-8"
@@ -368,6 +372,21 @@ func (l *lab) savedDir(list ...savedPage) string {
 	}
 	l.write(filepath.Join(dir, "urls.tsv"), strings.ReplaceAll(table.String(), "\t0\t", "\t200\t"))
 	return dir
+}
+
+// warc writes pages as a web archive.
+func warc(list ...savedPage) string {
+	var b strings.Builder
+	for i, p := range list {
+		status, coding := max(p.status, 200), ""
+		if p.packed {
+			coding = "Content-Encoding: gzip\r\n"
+		}
+		message := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: text/html; charset=utf-8\r\n%sContent-Length: %d\r\n\r\n%s", status, http.StatusText(status), coding, len(p.body), p.body)
+		fmt.Fprintf(&b, "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: %s\r\nWARC-Date: %sT00:00:00Z\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-%012d>\r\n"+
+			"Content-Type: application/http; msgtype=response\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", p.url, p.at, i, len(message), message)
+	}
+	return b.String()
 }
 
 // shown is what tests read of assay show.

@@ -1,0 +1,265 @@
+package assay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"assay/corpus"
+	"assay/pipeline"
+	"assay/planner"
+)
+
+// Values of PlannerRecipe.Posts.
+const (
+	PostsPool        = "pool"         // imported posts; any other is read as the page at its address
+	PostsOAuth       = "oauth"        // Reddit's interface, by the credentials of runtime.reddit
+	PostsArcticShift = "arctic_shift" // the archive at runtime.arctic_shift
+)
+
+// RedditAccess is how Reddit's interface is asked. It takes the credentials of a client that Reddit
+// approved; they are named here and stand in the environment.
+type RedditAccess struct {
+	ClientIDEnv     string `yaml:"client_id_env" json:"client_id_env"`         // environment variable that holds the client's id
+	ClientSecretEnv string `yaml:"client_secret_env" json:"client_secret_env"` // the one that holds its secret
+	UserAgent       string `yaml:"user_agent" json:"user_agent"`               // <platform>:<app id>:<version> (by /u/<name>)
+	Base            string `yaml:"base" json:"base"`
+	TokenURL        string `yaml:"token_url" json:"token_url"`
+}
+
+// InterfaceAddress is where an interface without credentials is.
+type InterfaceAddress struct {
+	Base string `yaml:"base" json:"base"`
+}
+
+// asksReddit reports whether a build by this recipe needs the credentials of runtime.reddit.
+func (r Recipe) asksReddit() bool {
+	return r.searches() && r.Planner.Backend == "reddit" || r.Planner.Posts == PostsOAuth
+}
+
+func (r Recipe) searches() bool { return slices.Contains(r.Evidence, EvidenceSearch) }
+
+// asksInterfaces reports whether a build by this recipe may ask one of the planner's interfaces.
+func (r Recipe) asksInterfaces() bool {
+	return r.searches() && r.Planner.Backend != "local" || r.Planner.Posts != PostsPool
+}
+
+// checkInterfaces refuses settings of the planner's interfaces that cannot work, where they are used.
+func (c *Config) checkInterfaces(bad func(key, format string, args ...any)) {
+	r, rt := c.Recipe, c.Runtime
+	for _, s := range r.Planner.Subreddits {
+		if !planner.ValidSubreddit(s) {
+			bad("recipe.planner.subreddits", "%q is no name of a subreddit, which is written without r/", s)
+		}
+	}
+	if r.asksReddit() {
+		c.checkReddit(bad)
+	}
+	if r.Planner.Posts == PostsArcticShift || r.searches() && r.Planner.Backend == "arctic_shift" {
+		checkBase("runtime.arctic_shift.base", rt.ArcticShift.Base, rt, bad)
+	}
+	if r.searches() && r.Planner.Backend == "arctic_shift" && len(r.Planner.Subreddits) == 0 {
+		bad("recipe.planner.subreddits", "the archive is searched in named subreddits alone, and none is named")
+	}
+	if r.searches() && r.Planner.Backend == "searxng" {
+		checkBase("runtime.searxng.base", rt.SearXNG.Base, rt, bad)
+	}
+}
+
+func (c *Config) checkReddit(bad func(key, format string, args ...any)) {
+	access := c.Runtime.Reddit
+	for key, name := range map[string]string{"client_id_env": access.ClientIDEnv, "client_secret_env": access.ClientSecretEnv} {
+		if name == "" {
+			bad("runtime.reddit."+key, "it names the environment variable that holds what Reddit gave your approved client")
+		}
+	}
+	if !planner.RedditUserAgent.MatchString(access.UserAgent) {
+		bad("runtime.reddit.user_agent", "%q is not what Reddit asks for: <platform>:<app id>:<version> (by /u/<your name there>), e.g. linux:org.example.assay:1.0 (by /u/example)", access.UserAgent)
+	}
+	for key, address := range map[string]string{"runtime.reddit.base": access.Base, "runtime.reddit.token_url": access.TokenURL} {
+		if checkBase(key, address, c.Runtime, bad) && !strings.HasPrefix(address, "https://") && !listed(address, c.Runtime) {
+			bad(key, "secrets are sent over https alone, or to a host of runtime.allow_private")
+		}
+	}
+}
+
+// checkBase refuses what is no address, or one on this machine or network that the guard would refuse.
+func checkBase(key, address string, rt Runtime, bad func(key, format string, args ...any)) bool {
+	host := corpus.Host(address)
+	if host == "" || !strings.HasPrefix(address, "http") {
+		bad(key, "%q is no address like https://search.example", address)
+		return false
+	}
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if (host == "localhost" || err == nil && (ip.IsLoopback() || ip.IsPrivate())) && !listed(address, rt) {
+		bad(key, "%s is on this machine or network: name its host:port in runtime.allow_private too", address)
+		return false
+	}
+	return true
+}
+
+// listed reports whether an address is one of runtime.allow_private or runtime.resolve.
+func listed(address string, rt Runtime) bool {
+	if _, ok := rt.Resolve[corpus.Host(address)]; ok {
+		return true
+	}
+	_, rest, _ := strings.Cut(corpus.CanonicalURL(address), "://")
+	hostPort, _, _ := strings.Cut(rest, "/")
+	return slices.Contains(rt.AllowPrivate, hostPort)
+}
+
+// openInterfaces makes the clients of the planner's interfaces. Nothing is asked before it is needed.
+func (w *Workspace) openInterfaces(o OpenOptions) {
+	rt := w.Config.Runtime
+	w.reddit = planner.NewReddit(planner.RedditOptions{
+		Web: w.fetch, ClientID: rt.Reddit.ClientIDEnv, ClientSecret: rt.Reddit.ClientSecretEnv, UserAgent: rt.Reddit.UserAgent,
+		Base: rt.Reddit.Base, Token: rt.Reddit.TokenURL, Getenv: os.Getenv, Now: o.Now,
+	})
+	w.arctic = planner.NewArcticShift(w.fetch, rt.ArcticShift.Base)
+	if rt.SearXNG.Base != "" {
+		w.searxng = planner.NewSearXNG(w.fetch, rt.SearXNG.Base)
+	}
+}
+
+// planEnv is what a plan reaches the world through.
+func (w *Workspace) planEnv() planner.Env {
+	return planner.Env{Model: w.llm, Index: w.index, Document: w.pooled, Reddit: w.reddit, ArcticShift: w.arctic, SearXNG: w.searxng}
+}
+
+// postReader reads the posts that are not imported; nil where they are not read by their ids.
+func (w *Workspace) postReader() planner.PostReader {
+	switch w.Config.Recipe.Planner.Posts {
+	case PostsOAuth:
+		return w.reddit
+	case PostsArcticShift:
+		return w.arctic
+	}
+	return nil
+}
+
+// post reads a post or comment of Reddit by its fullname. Beside are those that will be read next; they
+// change nothing but the number of requests.
+func (s stages) post(beside []string) pipeline.Stage[string, corpus.Document] {
+	return pipeline.Stage[string, corpus.Document]{
+		Name: KindDocument + "/reddit", Version: planner.PostVersion, Recipe: s.w.Config.Recipe.Planner.Posts,
+		Do: func(ctx context.Context, fullname string) (corpus.Document, error) {
+			return s.w.postReader().Document(ctx, fullname, beside)
+		},
+	}
+}
+
+// redditFullname is the fullname inside the id of a document of Reddit's.
+func redditFullname(id string) (string, bool) { return strings.CutPrefix(id, corpus.RedditID("")) }
+
+// documentAt is the id of the document that a link leads to.
+func documentAt(address string) string {
+	if fullname, ok := corpus.RedditFullname(address); ok {
+		return corpus.RedditID(fullname)
+	}
+	return corpus.DocumentID(address)
+}
+
+// found is the document with an id: of the pool, by its id where the recipe reads posts so, or the page
+// at its address. Beside are ids of documents that will be asked for next.
+func (k *walk) found(ctx context.Context, id, url string, beside []string) (corpus.Document, bool, error) {
+	d, ok, err := k.w.pooled(id)
+	if err != nil {
+		return d, false, fmt.Errorf("read document %s: %w", id, err)
+	}
+	if ok {
+		return d, true, nil
+	}
+	if fullname, ok := redditFullname(id); ok && k.w.postReader() != nil {
+		stage := k.stages.post(beside)
+		k.e.Expect(stage.Name, 1)
+		d, err := pipeline.Run(ctx, k.e, stage, fullname, fullname)
+		_, ok, err := k.settled(ctx, "document", err)
+		return d, ok, err
+	}
+	if url == "" {
+		return d, false, k.withhold("document", id, "not imported")
+	}
+	return k.fetched(ctx, url)
+}
+
+// unread are the fullnames of found posts that are not imported, in order.
+func (k *walk) unread(found []evidence) ([]string, error) {
+	var out []string
+	if k.w.postReader() == nil {
+		return nil, nil
+	}
+	for _, ev := range found {
+		fullname, ok := redditFullname(ev.documentID)
+		if !ok {
+			continue
+		}
+		if has, err := k.w.tables.Pool.Has(ev.documentID); err != nil {
+			return nil, fmt.Errorf("read document %s: %w", ev.documentID, err)
+		} else if !has {
+			out = append(out, fullname)
+		}
+	}
+	return out, nil
+}
+
+// importThread reads a thread of Reddit by the id or address of its post.
+func importThread(ctx context.Context, w *Workspace, name string, _ ImportOptions) (*ImportReport, error) {
+	r := newImportReport("thread", name)
+	fullname := strings.ToLower(name)
+	if strings.Contains(name, "/") {
+		var ok bool
+		if fullname, ok = corpus.RedditFullname(name); !ok {
+			return r, fmt.Errorf("%s names no post of Reddit", name)
+		}
+	} else if !strings.HasPrefix(fullname, "t3_") {
+		fullname = "t3_" + fullname
+	}
+	var problems []string
+	w.Config.checkReddit(func(key, format string, args ...any) {
+		problems = append(problems, ConfigName+": "+key+": "+fmt.Sprintf(format, args...))
+	})
+	if len(problems) > 0 {
+		slices.Sort(problems)
+		return r, errors.New(strings.Join(problems, "\n"))
+	}
+	p, err := w.newPool(r)
+	if err != nil {
+		return r, err
+	}
+	t, err := w.reddit.Thread(ctx, fullname)
+	if err != nil {
+		return r, err
+	}
+	for _, d := range append([]corpus.Document{t.Post}, t.Comments...) {
+		if err := p.add(ctx, d); err != nil {
+			return r, err
+		}
+	}
+	if err := p.flush(); err != nil {
+		return r, err
+	}
+	r.Counts["posts"], r.Counts["comments"] = 1, len(t.Comments)
+	r.Counts["comments deleted"], r.Counts["comments removed"] = t.Deleted, t.Removed
+	if !t.Complete() {
+		r.Counts["comments unresolved"] = len(t.Unresolved)
+		r.problem("thread %s: %s", fullname, t.Record())
+	}
+	for _, fault := range t.Faults {
+		r.problem("thread %s: %s", fullname, fault)
+	}
+	return r, w.note(t.Post.ID, t.Record())
+}
+
+// note writes a remark beside a document of the pool; it replaces the one before.
+func (w *Workspace) note(id, remark string) error {
+	pooled, ok, err := w.tables.Pool.Get(id)
+	if err != nil || !ok {
+		return err
+	}
+	pooled.Notes = []string{remark}
+	return w.tables.Pool.Put(id, pooled)
+}
