@@ -37,8 +37,8 @@ type Thread struct {
 	Unreadable int               // entries that are no comments
 	Unresolved []string          // fullnames of comments that were asked for in vain, sorted
 	Branches   []string          // fullnames of comments whose branch goes on and could not be had, sorted
-	Requests   int      // that it took, also those that the store answered
-	Faults     []string // what was said when a part of the thread could not be had
+	Requests   int               // that it took, also those that the store answered
+	Faults     []string          // what was said when a part of the thread could not be had
 }
 
 // Complete reports whether every comment that Reddit counts was met.

@@ -240,7 +240,7 @@ func text(s *goquery.Selection) string { return corpus.Space(s.Text()) }
 func firstOf(s interface {
 	FindMatcher(m goquery.Matcher) *goquery.Selection
 }, selector string) *goquery.Selection {
-	return s.FindMatcher(goquery.Single(selector))
+	return s.FindMatcher(goquery.Single(selector)).First() // of each child's first
 }
 
 // texts returns the texts of the elements of a selection, without empty ones.

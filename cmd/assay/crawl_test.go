@@ -54,8 +54,8 @@ func TestHD04RedirectedClaims(t *testing.T) {
 			w.on(at("b").address("check.example"), leads(http.StatusFound, "/factchecks/"+at("a").Path))
 			w.on(at("old").address("check.example"), leads(http.StatusMovedPermanently, "/factchecks/"+final.Path))
 			w.on("check.example/factchecks/list/", shows(listing("", hrefs(order...)...)))
-			l := newSite(t, w, nil, nil)
-			l.posts(wellPost(0), wellPost(1))
+			l := newSite(t, w, []string{"news.example"}, nil)
+			l.posts(wellPost(0), wellPost(1), post{id: "lk1", title: "Wells in the village of Averil, and in that of Brenwick", link: "http://news.example/gone"})
 			begin := time.Now()
 			r := l.build(3)
 			if took := time.Since(begin); took > 5*time.Second {
@@ -80,6 +80,10 @@ func TestHD04RedirectedClaims(t *testing.T) {
 			}
 			if got := column(t, r.Release.Dir, "pairs", "claim_id"); len(got) != 4 || r.Labels["supporting"]+r.Labels["misleading"]+r.Labels["unrelated"] != 4 {
 				t.Errorf("pairs of %q, the report counts %v; want two for each claim", got, r.Labels)
+			}
+			// What is left out is counted once, however many claims and addresses led to it.
+			if got := withheld(t, r.Release.Dir); got["document: gone"] != 1 || got["page: failed: permanent"] != 2 {
+				t.Errorf("withheld: %v", got)
 			}
 			// Both addresses are shown for the one claim, with what each answered.
 			for _, row := range released(t, r.Release.Dir, "claims") {

@@ -432,9 +432,13 @@ func TestRealPolitiFact(t *testing.T) {
 		}
 		// The site's own test entry is parsed and flagged, and stays out.
 		shown, _ := facts[struct {
-			Items []struct{ Out []output.ClaimRow }
+			Claims []output.ClaimRow
 		}](l, 0, "show", url)
-		row := shown.Items[0].Out[0]
+		if len(shown.Claims) != 1 {
+			t.Errorf("%s: show has %d claims, want 1", url, len(shown.Claims))
+			continue
+		}
+		row := shown.Claims[0]
 		if !slices.Equal(row.Flags, []string{"site_test"}) {
 			t.Errorf("%s has flags %v", url, row.Flags)
 		}
