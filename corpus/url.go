@@ -150,6 +150,15 @@ func CleanURL(raw string) string {
 
 // Host returns the host of an address in lower case without port, "" if there is none.
 func Host(raw string) string {
+	if plainURL(raw) {
+		_, rest, _ := strings.Cut(raw, "://")
+		host, _, _ := strings.Cut(rest, "/")
+		return host
+	}
+	return parsedHost(raw)
+}
+
+func parsedHost(raw string) string {
 	u, err := whatwg.Parse(strings.TrimSpace(raw))
 	if err != nil {
 		return ""

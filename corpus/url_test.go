@@ -185,12 +185,12 @@ func FuzzCanonicalURL(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if got, want := CanonicalURL(s), parsedURL(s); got != want {
-			t.Errorf("CanonicalURL(%q) = %q, the parser says %q", s, got, want)
-		}
-		for _, prefix := range []string{"https://check.example/", "https://check.example/?", "http://"} {
+		for _, prefix := range []string{"", "https://check.example/", "https://check.example/?", "http://"} {
 			if got, want := CanonicalURL(prefix+s), parsedURL(prefix+s); got != want {
 				t.Errorf("CanonicalURL(%q) = %q, the parser says %q", prefix+s, got, want)
+			}
+			if got, want := Host(prefix+s), parsedHost(prefix+s); got != want {
+				t.Errorf("Host(%q) = %q, the parser says %q", prefix+s, got, want)
 			}
 		}
 	})

@@ -307,6 +307,9 @@ func guessCharset(body []byte, good, bad int) string {
 func decodeAs(name string, body []byte) string {
 	switch name {
 	case "utf-8", "":
+		if text := string(body); utf8.ValidString(text) { // much faster than the search for what is not
+			return text
+		}
 		return strings.ToValidUTF8(string(body), "\ufffd")
 	case "gbk":
 		name = "gb18030" // a superset: pages labelled gb2312 use it without saying so

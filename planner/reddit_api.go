@@ -150,8 +150,9 @@ func (r *Reddit) Search(ctx context.Context, text string, subreddits []string, k
 				After string `json:"after"`
 			} `json:"data"`
 		}
-		if err := json.Unmarshal(reply.Body, &page); err != nil || page.Data.After == "" || page.Data.After == after || len(out) >= k || len(out) == before {
-			return out[:min(len(out), k)], nil //nolint:nilerr // rawListing has read the same body
+		bad := json.Unmarshal(reply.Body, &page) != nil // rawListing has read its things
+		if bad || page.Data.After == "" || page.Data.After == after || len(out) >= k || len(out) == before {
+			return out[:min(len(out), k)], nil
 		}
 		after = page.Data.After
 	}

@@ -534,7 +534,8 @@ func TestBackupWhileBuilding(t *testing.T) {
 	copyOf.configure("")
 	// After 15 answers the model takes its time until the backup is made.
 	half, done := make(chan struct{}), make(chan struct{})
-	reach, good := sync.OnceFunc(func() { close(half) }), l.model.reply
+	reach, release, good := sync.OnceFunc(func() { close(half) }), sync.OnceFunc(func() { close(done) }), l.model.reply
+	t.Cleanup(release) // the stub's server waits for its answers
 	var asked atomic.Int64
 	l.model.reply = func(body string) (int, string, string) {
 		if asked.Add(1) > 15 {
@@ -553,7 +554,7 @@ func TestBackupWhileBuilding(t *testing.T) {
 	if running, _ := l.must(0, "status"); !strings.Contains(running, "a build is running") {
 		t.Errorf("status while a build runs:\n%s", running)
 	}
-	close(done)
+	release()
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
