@@ -144,6 +144,7 @@ type Endpoint struct {
 	RPM         int           `yaml:"rpm,omitempty" json:"rpm,omitzero"`
 	TPM         int           `yaml:"tpm,omitempty" json:"tpm,omitzero"`
 	Timeout     time.Duration `yaml:"timeout,omitempty" json:"timeout,omitzero"`
+	Price       *llm.Price    `yaml:"price,omitempty" json:"price,omitempty"` // USD per million tokens; a server on this machine is free
 
 	// What the profile does not fit; assay doctor says when.
 	Schema     llm.SchemaMode `yaml:"schema,omitempty" json:"schema,omitzero"`           // json_schema, json_object or none

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assay/corpus"
+	"assay/llm"
 	"assay/pipeline"
 )
 
@@ -20,7 +21,7 @@ func (r BuildReport) Text(dryRun bool) string {
 	if fmt.Fprintf(&b, "%d requests, ", r.Fetch.Requests); r.LLM.Calls == 0 {
 		b.WriteString("0 calls")
 	} else {
-		b.WriteString(Cost(r.LLM.Calls, r.LLM.Tokens, r.LLM.USD, r.LLM.Unpriced))
+		b.WriteString(Cost(r.LLM.Spend))
 	}
 	if r.LLM.Hits > 0 {
 		fmt.Fprintf(&b, "; %d answers reused, %d tokens saved", r.LLM.Hits, r.LLM.SavedTokens)
@@ -39,6 +40,9 @@ func (r BuildReport) Text(dryRun bool) string {
 	}
 	if r.Recall != nil {
 		fmt.Fprintf(&b, "search: recall@%d of imported documents %.3f over %d claims\n", r.Recall.At, r.Recall.Mean, r.Recall.Claims)
+	}
+	for _, k := range r.Canaries {
+		fmt.Fprintf(&b, "model %s at %s: %s\n", k.Model, k.Endpoint, k.Text())
 	}
 	for _, c := range r.Corrupt {
 		fmt.Fprintf(&b, "unreadable and made again: %s\n", c)
@@ -60,14 +64,17 @@ func (w *Workspace) Spending() string {
 	if s.Calls == 0 {
 		return ""
 	}
-	return Cost(s.Calls, s.Tokens, s.USD, s.Unpriced)
+	return Cost(s.Spend)
 }
 
 // Cost tells what calls cost. A model without a known price is said, never priced at nothing.
-func Cost(calls, tokens int, usd float64, unpriced int) string {
-	text := fmt.Sprintf("%d calls, %d tokens, $%.4f", calls, tokens, usd)
-	if unpriced > 0 {
-		text += fmt.Sprintf(" without %d calls of models that the price table does not know", unpriced)
+func Cost(s llm.Spend) string {
+	text := fmt.Sprintf("%d calls, %d tokens, $%.4f", s.Calls, s.Usage.Tokens(), s.USD)
+	if s.Estimated > 0 {
+		text += fmt.Sprintf(" (of which $%.4f for %d calls that told no usage, at their worst)", s.EstimatedUSD, s.Estimated)
+	}
+	if s.Unpriced > 0 {
+		text += fmt.Sprintf(" without %d calls of models that the price table does not know", s.Unpriced)
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package assay
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"iter"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,6 +55,7 @@ type Workspace struct {
 	}
 	leads   sync.Map // lead keys written in this process
 	corrupt corruptions
+	replays bool // models answer from the store alone
 }
 
 // OpenOptions says how a workspace is opened.
@@ -138,22 +141,33 @@ func (w *Workspace) openClients(o OpenOptions) (err error) {
 // openModels makes the client of the models.
 func (w *Workspace) openModels(o OpenOptions) (err error) {
 	rt := w.Config.Runtime
+	w.replays = o.Replay || o.Offline
 	endpoints := map[string]llm.Endpoint{}
 	for name, e := range rt.Endpoints {
+		if e.Price == nil && onThisMachine(e.BaseURL) {
+			e.Price = &llm.Price{} // nobody sends a bill
+		}
 		endpoints[name] = llm.Endpoint{
 			Provider: e.Provider, BaseURL: e.BaseURL, KeyEnv: e.KeyEnv, Profile: e.Profile, Schema: e.Schema, TokenField: e.TokenField,
-			Concurrency: e.Concurrency, RPM: e.RPM, TPM: e.TPM, Timeout: e.Timeout,
+			Concurrency: e.Concurrency, RPM: e.RPM, TPM: e.TPM, Timeout: e.Timeout, Price: e.Price,
 		}
 	}
 	w.llm, err = llm.New(llm.Options{
 		Store: w.store, Endpoints: endpoints, Salt: w.Config.Recipe.Salt, Prompts: w.prompts,
-		Replay: o.Replay || o.Offline, MaxUSD: rt.MaxUSD, MaxCalls: rt.MaxCalls, RetryAfterCap: rt.RetryAfterCap,
+		Replay: w.replays, MaxUSD: rt.MaxUSD, MaxCalls: rt.MaxCalls, RetryAfterCap: rt.RetryAfterCap,
 		Now: o.Now, Sleep: o.Sleep, Answered: w.answered, Corrupt: w.corrupt.add,
 	})
 	if err != nil {
 		return fmt.Errorf("open workspace: %w", err)
 	}
 	return nil
+}
+
+// onThisMachine reports whether an address leads to loopback.
+func onThisMachine(address string) bool {
+	host := corpus.Host(address)
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // asksTheWeb reports whether a build by this recipe may have to fetch.
@@ -332,16 +346,30 @@ func seqOf(key string) uint64 {
 	return n
 }
 
-// lead records where a page was found, once for every spelling of its address.
-func (w *Workspace) lead(address, on string) error {
-	key := kv.Key(shortened(corpus.IdentityURL(address)), shortened(address))
-	if _, known := w.leads.LoadOrStore(key, true); known {
+// noteLeads records where pages were found, once for every spelling of their addresses, in one write.
+func (w *Workspace) noteLeads(on string, refs []corpus.Ref) error {
+	var ops []kv.Op
+	for _, ref := range refs {
+		address := cmp.Or(ref.Found, ref.URL)
+		key := kv.Key(shortened(corpus.IdentityURL(address)), shortened(address))
+		if _, known := w.leads.LoadOrStore(key, true); known {
+			continue
+		}
+		if has, err := w.tables.Leads.Has(key); err != nil {
+			return err
+		} else if has {
+			continue
+		}
+		op, err := w.tables.Leads.PutOp(key, Lead{Address: address, On: on})
+		if err != nil {
+			return err
+		}
+		ops = append(ops, op)
+	}
+	if len(ops) == 0 {
 		return nil
 	}
-	if has, err := w.tables.Leads.Has(key); err != nil || has {
-		return err
-	}
-	return w.tables.Leads.Put(key, Lead{Address: address, On: on})
+	return w.store.Write(ops...)
 }
 
 // shortened keeps what hostile pages call an address within a key of the store.

@@ -18,6 +18,7 @@ type Error struct {
 	Wait     time.Duration // what the server asked us to wait, 0 if it did not
 	Err      error
 
+	ends    bool  // the endpoint is dead: every other call would fail alike
 	unsent  bool  // nothing left the machine: no record, no charge
 	charged bool  // the endpoint may bill it although no usage came back
 	usage   Usage // what an unusable reply says it used
@@ -88,7 +89,7 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) FailureClass() string { return reasons[e.Reason].class }
 
 // StopsRun reports whether every other call would fail alike.
-func (e *Error) StopsRun() bool { return reasons[e.Reason].stops }
+func (e *Error) StopsRun() bool { return e.ends || reasons[e.Reason].stops }
 
 // Attempts is the number of attempts that were made.
 func (e *Error) Attempts() int { return e.Tries }

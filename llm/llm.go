@@ -37,6 +37,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"assay/kv"
@@ -117,6 +118,7 @@ type Endpoint struct {
 	Concurrency int           // calls in flight; 0 means 16
 	RPM, TPM    int           // requests and tokens a minute; 0 means no limit of ours
 	Timeout     time.Duration // of one attempt; 0 means 5 minutes
+	Price       *Price        // of every model here; nil means what the price table says
 }
 
 // Options configures a Client. Store is required.
@@ -161,6 +163,8 @@ type route struct {
 	at      Endpoint
 	profile Profile
 	chain   caller
+
+	answered, silent atomic.Int64 // calls of this run that brought a reply, and that brought none at last
 }
 
 // caller is one link of the chain. A result may come with an error: then it holds the record of the

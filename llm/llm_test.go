@@ -239,7 +239,7 @@ func TestHD27(t *testing.T) {
 		}
 	}
 	usd := 40 * (100*10 + 20*100) / 1e6
-	fresh := Stats{Calls: 40, Usage: Usage{Prompt: 4000, Completion: 800, Total: 4800}, Tokens: 4800, USD: usd}
+	fresh := Stats{Spend: Spend{Calls: 40, Usage: Usage{Prompt: 4000, Completion: 800, Total: 4800}, USD: usd}, Tokens: 4800}
 	saved := Stats{Hits: 40, SavedTokens: 4800, SavedUSD: usd}
 	near := cmpopts.EquateApprox(1e-9, 0)
 	for _, tt := range []struct {

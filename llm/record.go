@@ -214,7 +214,7 @@ func (c *Client) price(cl *call, rec *Record) {
 	if p, ok := cl.price(c.o.Prices); ok {
 		usd := p.Cost(rec.Usage)
 		rec.USD = &usd
-		if cl.route.at.Provider != ProviderBuiltin {
+		if cl.route.at.Provider != ProviderBuiltin && cl.route.at.Price == nil {
 			rec.PriceDate = c.o.Prices.Date
 		}
 	}
@@ -262,21 +262,29 @@ func (c *Client) Body(id string) ([]byte, bool, error) {
 
 // Spend is what calls cost, summed over their records.
 type Spend struct {
-	Calls    int     `json:"calls"`
-	Usage    Usage   `json:"usage"`
-	USD      float64 `json:"usd"`
-	Unpriced int     `json:"unpriced,omitzero"` // calls of models without a known price; USD lacks them
-	Corrupt  int     `json:"corrupt,omitzero"`  // records that cannot be read, reported to Options.Corrupt
+	Calls        int     `json:"calls"`
+	Usage        Usage   `json:"usage"`
+	USD          float64 `json:"usd"`
+	Unpriced     int     `json:"unpriced,omitzero"`      // calls of models without a known price; USD lacks them
+	Estimated    int     `json:"estimated,omitzero"`     // calls whose endpoint told no usage, counted at their worst
+	EstimatedUSD float64 `json:"estimated_usd,omitzero"` // part of USD
+	Corrupt      int     `json:"corrupt,omitzero"`       // records that cannot be read, reported to Options.Corrupt
 }
 
 func (s *Spend) add(rec Record) {
 	s.Calls++
 	s.Usage = s.Usage.Add(rec.Usage)
+	if rec.Estimated {
+		s.Estimated++
+	}
 	if rec.USD == nil {
 		s.Unpriced++
 		return
 	}
 	s.USD += *rec.USD
+	if rec.Estimated {
+		s.EstimatedUSD += *rec.USD
+	}
 }
 
 // Spend sums the records of the whole store, whichever run made them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -29,6 +30,7 @@ func (r *retrier) call(ctx context.Context, c *call) (*result, error) {
 	for try := 0; ; try++ {
 		res, err := r.next.call(ctx, c)
 		if err == nil {
+			c.route.answered.Add(1)
 			return res, nil
 		}
 		var e *Error
@@ -37,12 +39,31 @@ func (r *retrier) call(ctx context.Context, c *call) (*result, error) {
 		}
 		e.Tries = try + 1
 		if !reasons[e.Reason].again || try >= r.retries || e.Wait > r.patience {
-			return nil, err
+			return nil, c.dead(e)
 		}
 		if err := r.sleep(ctx, backoff(try, e.Wait)); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// silentCalls ends a run whose endpoint never brought a reply: so many calls are given up, with all
+// their attempts, before it is believed.
+const silentCalls = 3
+
+// dead turns the failure of a call into one that ends the run, if the endpoint has not answered once.
+func (c *call) dead(e *Error) *Error {
+	switch e.Reason {
+	case ReasonNetwork, ReasonTimeout, ReasonServer, ReasonBadReply:
+	default:
+		return e
+	}
+	if c.route.answered.Load() > 0 || c.route.silent.Add(1) < silentCalls {
+		return e
+	}
+	e.Detail = strings.TrimPrefix(e.Detail+fmt.Sprintf("; it has not answered once in this run, so the run ends: check runtime.endpoints.%s", c.route.name), "; ")
+	e.ends = true
+	return e
 }
 
 // backoff never falls short of what the server asked for.

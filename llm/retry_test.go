@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -258,5 +259,23 @@ func TestKeys(t *testing.T) {
 		if strings.Contains(rec.Detail, "secret") && rec.Endpoint == "with" {
 			t.Errorf("the record shows the key: %s", rec.Detail)
 		}
+	}
+}
+
+// An endpoint that never answers ends the run after a few calls, one that answered once does not.
+func TestDeadEndpointEndsTheRun(t *testing.T) {
+	s := serve(t, func(int, string) stubReply { return stubReply{status: http.StatusBadGateway} })
+	c := client(t, s, Options{Retries: 1})
+	var stops []bool
+	for i := range silentCalls + 1 {
+		_, err := c.Complete(t.Context(), ask(i))
+		var e *Error
+		if !errors.As(err, &e) {
+			t.Fatalf("call %d: %v", i, err)
+		}
+		stops = append(stops, e.StopsRun())
+	}
+	if want := []bool{false, false, true, true}; !slices.Equal(stops, want) {
+		t.Errorf("stops = %v, want %v", stops, want)
 	}
 }

@@ -7,13 +7,10 @@ import (
 
 // Stats is what this run did with models: what it bought, and what stored answers spared it.
 type Stats struct {
-	Calls       int     `json:"calls"` // requests that were sent
-	Hits        int     `json:"hits"`  // answers that came from the store
-	Usage       Usage   `json:"usage"`
-	Tokens      int     `json:"tokens"` // of Calls
-	USD         float64 `json:"usd"`
-	Unpriced    int     `json:"unpriced,omitzero"` // calls of models without a known price
-	SavedTokens int     `json:"saved_tokens"`      // what the hits cost when they were bought
+	Spend
+	Tokens      int     `json:"tokens"`       // of Calls
+	Hits        int     `json:"hits"`         // answers that came from the store
+	SavedTokens int     `json:"saved_tokens"` // what the hits cost when they were bought
 	SavedUSD    float64 `json:"saved_usd"`
 }
 
@@ -39,9 +36,7 @@ func (l *ledger) bought(rec Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.use(rec.ID)
-	s := Spend{Calls: l.stats.Calls, Usage: l.stats.Usage, USD: l.stats.USD, Unpriced: l.stats.Unpriced}
-	s.add(rec)
-	l.stats.Calls, l.stats.Usage, l.stats.USD, l.stats.Unpriced = s.Calls, s.Usage, s.USD, s.Unpriced
+	l.stats.add(rec)
 	l.stats.Tokens += rec.Usage.Tokens()
 }
 

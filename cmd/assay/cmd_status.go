@@ -51,7 +51,7 @@ pair id, or a table row. Works while a build runs.`, statusError, statusUsage, s
 				for _, k := range sorted(s.Withheld) {
 					fmt.Fprintf(w, "left out of a release: %s: %d\n", k, s.Withheld[k])
 				}
-				fmt.Fprintln(w, "spent so far:", assay.Cost(s.Spent.Calls, s.Spent.Usage.Tokens(), s.Spent.USD, s.Spent.Unpriced))
+				fmt.Fprintln(w, "spent so far:", assay.Cost(s.Spent))
 				if s.Ratings > 0 {
 					fmt.Fprintf(w, "ratings that no map names: %d (assay ls ratings)\n", s.Ratings)
 				}
