@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -106,7 +107,7 @@ func eachBulkPage(t testing.TB, dir string, page func(name string, body []byte))
 		files := tar.NewReader(z)
 		for {
 			h, err := files.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

@@ -188,7 +188,7 @@ func readAll(r io.Reader) ([]byte, error) {
 			return nil, err
 		}
 		if err != nil {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = nil
 			}
 			if len(chunks) == 0 {

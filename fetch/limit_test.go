@@ -144,7 +144,7 @@ func TestLimiterCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	for range 50 {
 		wg.Go(func() {
-			if _, err := l.send(ctx, &call{url: "http://h.example/2"}); err != context.Canceled {
+			if _, err := l.send(ctx, &call{url: "http://h.example/2"}); !errors.Is(err, context.Canceled) {
 				t.Errorf("error = %v, want cancelled", err)
 			}
 		})
@@ -170,7 +170,7 @@ func TestLimiterCancel(t *testing.T) {
 	}()
 	done, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := l.send(done, &call{url: "http://h.example/3"}); err != context.Canceled {
+	if _, err := l.send(done, &call{url: "http://h.example/3"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want cancelled", err)
 	}
 	if _, err := l.send(t.Context(), &call{url: "http://h.example/4"}); err != nil || inside.Load() != 2 {
@@ -200,7 +200,7 @@ func TestLimiterCancelDuringGap(t *testing.T) {
 	for range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
 		wg.Go(func() {
-			if _, err := l.send(ctx, &call{url: "http://h.example/2"}); err != context.Canceled {
+			if _, err := l.send(ctx, &call{url: "http://h.example/2"}); !errors.Is(err, context.Canceled) {
 				t.Errorf("error = %v, want cancelled", err)
 			}
 		})

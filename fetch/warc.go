@@ -97,7 +97,7 @@ func (w *warcImport) run(ctx context.Context, r io.Reader) error {
 		if w.held != nil && in.damaged(w.held.rec) {
 			w.held.ex.Truncated = true
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -134,7 +134,7 @@ func (w *warcImport) run(ctx context.Context, r io.Reader) error {
 // ask remembers a request, or gives it to the answer before it.
 func (w *warcImport) ask(rec *warcRecord) error {
 	first, header, err := readHead(bufio.NewReader(rec.block))
-	if err != nil && err != io.EOF && !errors.Is(err, errHead) {
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errHead) {
 		return err
 	}
 	method, _, _ := strings.Cut(first, " ")
@@ -192,7 +192,7 @@ func (w *warcImport) hold(rec *warcRecord) error {
 	at, err := captureTime(rec.get("WARC-Date"), c.ex.Header.Get("Date"))
 	if err != nil {
 		w.skip("no_date")
-		return nil
+		return nil //nolint:nilerr // counted under its reason
 	}
 	c.ex.At = at
 	if !c.revisit {
@@ -222,7 +222,7 @@ func (w *warcImport) head(c *capture, rec *warcRecord, block *bufio.Reader) erro
 		return nil
 	}
 	start, err := block.Peek(len("HTTP/"))
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if !strings.EqualFold(string(start), "HTTP/") {
@@ -234,11 +234,11 @@ func (w *warcImport) head(c *capture, rec *warcRecord, block *bufio.Reader) erro
 	}
 	fields := strings.Fields(first)
 	if err != nil || len(fields) < 2 {
-		return nil
+		return nil //nolint:nilerr // no head: the caller counts it
 	}
 	status, err := strconv.Atoi(fields[1])
 	if err != nil || status < 100 || status > 999 {
-		return nil
+		return nil //nolint:nilerr // no head: the caller counts it
 	}
 	c.ex.Proto, c.ex.Status, c.ex.Header = fields[0], status, header
 	return nil

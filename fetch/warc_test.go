@@ -446,7 +446,7 @@ func FuzzWARC(f *testing.F) {
 		end := int64(0)
 		for {
 			rec, err := in.next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

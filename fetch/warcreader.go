@@ -98,7 +98,7 @@ func (w *warcReader) next() (*warcRecord, error) {
 		switch {
 		case errors.Is(err, errHead):
 			w.note("%s at %d", err, w.offset())
-		case err == io.EOF && w.zip != nil && !w.zip.done:
+		case errors.Is(err, io.EOF) && w.zip != nil && !w.zip.done:
 			w.zip.paused = false
 		default:
 			return nil, err
@@ -220,8 +220,8 @@ func readHead(in *bufio.Reader) (first string, header http.Header, err error) {
 	name, size := "", 0
 	for n := 0; ; n++ {
 		line, err := readLine(in)
-		if err != nil && (err != io.EOF || line == "") {
-			if err == io.EOF && n > 0 {
+		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
+			if errors.Is(err, io.EOF) && n > 0 {
 				return first, header, nil
 			}
 			return "", nil, err
@@ -255,7 +255,7 @@ func readLine(in *bufio.Reader) (string, error) {
 	for {
 		part, err := in.ReadSlice('\n')
 		line = append(line, part...)
-		if err != bufio.ErrBufferFull {
+		if !errors.Is(err, bufio.ErrBufferFull) {
 			line = bytes.TrimRight(line, "\r\n")
 			if !utf8.Valid(line) {
 				return decodeAs("windows-1252", line), err
@@ -278,7 +278,7 @@ type countReader struct {
 func (c *countReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		c.err = err
 	}
 	return n, err
@@ -360,7 +360,7 @@ func (g *gunzip) Read(p []byte) (int, error) {
 		switch {
 		case err == nil:
 			return n, nil
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			g.open, g.lost = false, false
 			if n > 0 {
 				return n, nil
