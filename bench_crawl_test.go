@@ -28,9 +28,9 @@ const benchHosts = 16
 
 func crawlPages() int {
 	if testing.Short() {
-		return 160
+		return 10 * benchHosts
 	}
-	return 960
+	return 90 * benchHosts
 }
 
 // BenchmarkCrawl is bar 1: a build from listings to claims, with robots.txt, leads, records and all,
@@ -47,7 +47,7 @@ func BenchmarkCrawl(b *testing.B) {
 	n := crawlPages()
 	address := startBenchWeb(b)
 	var r ratios
-	var pages []float64
+	var pages, each []float64
 	for b.Loop() {
 		for range pairsOf(b) {
 			raw := measure(b, func() { rawCrawl(b, address, n) })
@@ -59,7 +59,7 @@ func BenchmarkCrawl(b *testing.B) {
 				}
 			})
 			r.add(ours, raw)
-			pages = append(pages, float64(n)/ours.wall)
+			pages, each = append(pages, float64(n)/ours.wall), append(each, ours.cpu/float64(n)*1e3)
 			if err := os.RemoveAll(w.Dir); err != nil {
 				b.Fatal(err)
 			}
@@ -67,6 +67,7 @@ func BenchmarkCrawl(b *testing.B) {
 	}
 	r.report(b, "raw")
 	b.ReportMetric(median(pages), "pages/s")
+	b.ReportMetric(median(each), "cpu-ms/page")
 	b.ReportMetric(0, "ns/op")
 }
 

@@ -46,7 +46,8 @@ type BuildReport struct {
 	Agreement *Agreement        `json:"agreement,omitempty"`
 	Recall    *Recall           `json:"recall,omitempty"`
 	Release   *ReleaseResult    `json:"release,omitempty"`
-	Corrupt   []string          `json:"corrupt"` // records that could not be read and were made again
+	Canaries  []llm.Canary      `json:"canaries,omitempty"` // what the models in use were found to do
+	Corrupt   []string          `json:"corrupt"`            // records that could not be read and were made again
 	TimeUp    bool              `json:"time_up"`
 }
 
@@ -135,6 +136,12 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, o.MaxDuration+Grace, ErrTimeUp)
 		defer cancel()
+	}
+	if asksModels := until != KindDiscover && until != KindParse; asksModels {
+		if rep.Canaries, err = w.canaries(ctx, !o.DryRun); err != nil {
+			rep.LLM = w.llm.Stats()
+			return rep, err
+		}
 	}
 	e := w.newEngine(pipeline.Options{
 		Explain: o.DryRun, RetryFailed: o.RetryFailed, Progress: o.Progress,

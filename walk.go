@@ -1,7 +1,6 @@
 package assay
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -129,12 +128,7 @@ func (k *walk) withhold(what, id, reason string) error {
 func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.Seq2[corpus.Ref, error] {
 	return func(yield func(corpus.Ref, error) bool) {
 		seen := map[string]bool{}
-		emit := func(ref corpus.Ref, on string) bool {
-			if !k.explain {
-				if err := k.w.lead(cmp.Or(ref.Found, ref.URL), on); err != nil {
-					return yield(ref, err)
-				}
-			}
+		emit := func(ref corpus.Ref) bool {
 			id := corpus.IdentityURL(ref.URL)
 			if seen[id] {
 				return true
@@ -144,6 +138,23 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 			var err error
 			ref.URL, err = k.w.storedAs(ref.URL)
 			return yield(ref, err)
+		}
+		// A write that waits for the disk for each reference would be the slowest part of a crawl.
+		emitAll := func(refs []corpus.Ref, on string) bool {
+			for batch := range slices.Chunk(refs, leadBatch) {
+				if !k.explain {
+					if err := k.w.noteLeads(on, batch); err != nil {
+						yield(corpus.Ref{}, err)
+						return false
+					}
+				}
+				for _, ref := range batch {
+					if !emit(ref) {
+						return false
+					}
+				}
+			}
+			return true
 		}
 		if slices.Contains(k.w.Config.Recipe.Discover, DiscoverListing) {
 			for _, start := range site.Start(base, k.w.Config.Recipe.Speakers) {
@@ -161,10 +172,8 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 					if !ok {
 						break
 					}
-					for _, ref := range listing.Refs {
-						if !emit(ref, page) {
-							return
-						}
+					if !emitAll(listing.Refs, page) {
+						return
 					}
 					if barren++; len(seen) > before {
 						barren = 0
@@ -174,18 +183,29 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 			}
 		}
 		if slices.Contains(k.w.Config.Recipe.Discover, DiscoverStored) {
+			var batch []corpus.Ref
 			for address, err := range k.w.fetch.Stored(ctx, siteHost(site, base)) {
 				if err != nil {
 					yield(corpus.Ref{}, err)
 					return
 				}
-				if site.Recognise(base, address) && !emit(corpus.Ref{Source: site.Name, URL: address}, DiscoverStored) {
-					return
+				if site.Recognise(base, address) {
+					batch = append(batch, corpus.Ref{Source: site.Name, URL: address})
+				}
+				if len(batch) == leadBatch {
+					if !emitAll(batch, DiscoverStored) {
+						return
+					}
+					batch = batch[:0]
 				}
 			}
+			emitAll(batch, DiscoverStored)
 		}
 	}
 }
+
+// leadBatch is how many leads are written at once.
+const leadBatch = 100
 
 // maxBarrenListings ends a crawl whose listings go on but show nothing new: a pager without an end.
 const maxBarrenListings = 20

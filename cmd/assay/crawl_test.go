@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -226,6 +227,12 @@ func TestBombIsAGzip(t *testing.T) {
 	}
 }
 
+// raced reports whether the program is built with the race detector, which takes memory of its own.
+func raced() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
 // peak is the most memory that a command held, in bytes.
 func (l *lab) peak(code int, args ...string) int64 {
 	l.t.Helper()
@@ -239,9 +246,9 @@ func (l *lab) peak(code int, args ...string) int64 {
 		l.t.Skip("this system does not tell what a process held")
 	}
 	if runtime.GOOS == "darwin" {
-		return int64(use.Maxrss)
+		return int64(use.Maxrss) //nolint:unconvert // the types differ between systems
 	}
-	return int64(use.Maxrss) << 10
+	return int64(use.Maxrss) << 10 //nolint:unconvert // as above
 }
 
 // A small answer that unpacks to gigabytes is too large, wherever it comes from and however it says that
@@ -287,7 +294,7 @@ func TestHD05Bombs(t *testing.T) {
 	calm, without := build(false)
 	l, with := build(true)
 	t.Logf("%d MiB without the bombs, %d MiB with them", without>>20, with>>20)
-	if with-without > 64<<20 {
+	if !raced() && with-without > 64<<20 {
 		t.Errorf("the bombs cost %d MiB", (with-without)>>20)
 	}
 	too := map[string]string{}
@@ -330,7 +337,7 @@ func TestHD05Bombs(t *testing.T) {
 		_, without := imported(false)
 		l, with := imported(true)
 		t.Logf("import %s: %d MiB without the bomb, %d MiB with it", kind, without>>20, with>>20)
-		if with-without > 64<<20 {
+		if !raced() && with-without > 64<<20 {
 			t.Errorf("import %s: the bomb cost %d MiB", kind, (with-without)>>20)
 		}
 		r := l.build(0, "--replay")
@@ -581,6 +588,8 @@ func TestHD10PausesOfHosts(t *testing.T) {
 			})
 			l.posts(post{id: "rp1", title: "Wells in the village of Averil", link: "http://news.example/report"}, wellPost(0), wellPost(1), wellPost(5))
 			r := l.build(0)
+			mu.Lock()
+			defer mu.Unlock()
 			for host, address := range map[string]string{"check.example": slow.address("check.example"), "news.example": "news.example/report"} {
 				var at []time.Time
 				for _, v := range w.asked(host) {
@@ -691,6 +700,8 @@ func TestHD10PausesOfModels(t *testing.T) {
 				w.on(checks[i+1].address("check.example"), shows(checks[i+1].page()))
 			}
 			r := l.build(0)
+			mu.Lock()
+			defer mu.Unlock()
 			if len(at) != 2 || r.Labels["unrelated"] != 1 {
 				t.Fatalf("%d requests, labels %v; want 2 and one label", len(at), r.Labels)
 			}
@@ -926,8 +937,10 @@ func TestHD07HD20HD21TextsThroughTheCommands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ids := map[string]map[string]string{}
 			for _, order := range []string{"forward", "backward"} {
+				if testing.Short() && order == "backward" {
+					continue
+				}
 				in := slices.Clone(texts)
 				if order == "backward" {
 					slices.Reverse(in)
@@ -939,7 +952,6 @@ func TestHD07HD20HD21TextsThroughTheCommands(t *testing.T) {
 				for _, row := range released(t, r.Release.Dir, "claims") {
 					got[row["id"].(string)] = row["text"].(string)
 				}
-				ids[order] = got
 				if d := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); d != "" {
 					t.Errorf("ids: %s", d)
 				}
@@ -1088,7 +1100,11 @@ func TestHD23DictatedReplies(t *testing.T) {
 		if n := r.Release.Counts["pairs"]; n != controls || r.Labels["unrelated"] != controls || r.Release.Counts["documents"] != controls {
 			t.Errorf("released %v, the report counts %v; want %d controls", r.Release.Counts, r.Labels, controls)
 		}
-		for _, i := range l.ls("label") {
+		list := l.ls("label")
+		if testing.Short() {
+			list = list[:3]
+		}
+		for _, i := range list {
 			var s struct {
 				Label struct {
 					DocumentID string `json:"document_id"`
@@ -1105,13 +1121,13 @@ func TestHD23DictatedReplies(t *testing.T) {
 				t.Errorf("%s: %+v", i.Key, s.Label)
 			}
 		}
-		checkFences(t, l.model.bodies, "nineteen days")
+		checkFences(t, l.model.sent(), "nineteen days")
 	}
 
 	t.Run("pairs", func(t *testing.T) {
 		t.Parallel()
 		l := newSite(t, newWeb(t), nil, setup{"recipe.discover": "[imported]", "recipe.evidence": "[pairs]", "recipe.models": stubbed, "recipe.label": "{zero_context: false}", "recipe.planner": "{variants: 0}"})
-		l.model.reply = obey
+		l.model.set(func(m *modelStub) { m.reply = obey })
 		var lines bytes.Buffer
 		e := json.NewEncoder(&lines)
 		add := func(n int, text string) string {
@@ -1138,7 +1154,7 @@ func TestHD23DictatedReplies(t *testing.T) {
 		w.checks("check.example", wells(1)...)
 		w.on("news.example/rain", shows(news("Wells of Averil", rain+" "+dictations[0].text)))
 		l := newSite(t, w, []string{"news.example"}, setup{"recipe.models": stubbed, "recipe.label": "{zero_context: false}"})
-		l.model.reply = obey
+		l.model.set(func(m *modelStub) { m.reply = obey })
 		l.posts(
 			post{id: "dp1", title: "Wells in the village of Averil", link: "http://news.example/rain"},
 			post{id: "dp2", title: "Wells of the village of Averil: " + dictations[1].text, text: rain},

@@ -176,13 +176,12 @@ type modelStub struct {
 	mu       sync.Mutex
 	bodies   []string
 	prompts  map[string]int
-	flying   int
-	most     int
 	answered int
 
+	// How it answers; change it with set alone, for its server may be reading it.
 	reply    func(body string) (status int, content, finish string)
 	delay    time.Duration
-	onAnswer func(n int) // after the n-th answer was sent
+	onAnswer func(n int) // after the n-th answer was written
 }
 
 func newModelStub(t *testing.T) *modelStub {
@@ -204,12 +203,10 @@ func (m *modelStub) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	m.bodies = append(m.bodies, string(body))
 	m.prompts[hex.EncodeToString(sum[:])]++
-	m.flying++
-	m.most = max(m.most, m.flying)
-	reply := m.reply
+	reply, delay := m.reply, m.delay
 	m.mu.Unlock()
-	if m.delay > 0 {
-		time.Sleep(m.delay)
+	if delay > 0 {
+		time.Sleep(delay)
 	}
 	status, content, finish := reply(string(body))
 	rw.Header().Set("Content-Type", "application/json")
@@ -221,13 +218,26 @@ func (m *modelStub) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		io.WriteString(rw, content)
 	}
 	m.mu.Lock()
-	m.flying--
 	m.answered++
 	n, hook := m.answered, m.onAnswer
 	m.mu.Unlock()
 	if hook != nil {
 		hook(n)
 	}
+}
+
+// set changes how the stub answers.
+func (m *modelStub) set(change func(m *modelStub)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(m)
+}
+
+// sent returns the bodies of the requests so far.
+func (m *modelStub) sent() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string{}, m.bodies...)
 }
 
 // requests returns how many requests came, and how many different ones.

@@ -113,7 +113,7 @@ Try "assay demo": the whole pipeline on a small embedded web, offline, in second
 	for _, c := range []*cobra.Command{
 		a.initCommand(), a.demoCommand(), a.buildCommand(), a.statusCommand(), a.lsCommand(), a.showCommand(),
 		a.importCommand(), a.releaseCommand(), a.verifyCommand(), a.gcCommand(), a.backupCommand(), a.restoreCommand(),
-		a.listCommand(), a.configCommand(), a.versionCommand(),
+		a.doctorCommand(), a.listCommand(), a.configCommand(), a.versionCommand(),
 	} {
 		if args := c.Args; args != nil {
 			c.Args = func(cmd *cobra.Command, list []string) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,17 +18,21 @@ func TestHD16ResumeAfterKill(t *testing.T) {
 	want := sums(t, calm.build(0).Release.Dir)
 
 	l := newLab(t, 50, "")
-	l.model.delay = 20 * time.Millisecond
+	l.model.set(func(m *modelStub) { m.delay = 20 * time.Millisecond })
 	cmd := l.command("build")
-	l.model.onAnswer = func(n int) {
-		if n == 20 {
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	hook := func(n int) {
+		if n >= 20 {
 			cmd.Process.Signal(syscall.SIGKILL)
 		}
 	}
-	if err := cmd.Run(); err == nil {
+	l.model.set(func(m *modelStub) { m.onAnswer = hook })
+	if err := cmd.Wait(); err == nil {
 		t.Fatal("the build was not killed")
 	}
-	l.model.onAnswer = nil
+	l.model.set(func(m *modelStub) { m.onAnswer = nil })
 	r := l.build(0)
 	all, distinct := l.model.requests()
 	if distinct != 50 || all > 54 {
@@ -41,74 +44,6 @@ func TestHD16ResumeAfterKill(t *testing.T) {
 	again := l.build(0)
 	if after, _ := l.model.requests(); after != all || again.LLM.Calls != 0 {
 		t.Errorf("the third build made %d requests", after-all)
-	}
-}
-
-// The same at many random moments, one kill after the other on one workspace, and on fresh ones.
-func TestKillAtRandomMoments(t *testing.T) {
-	kills, items := 40, 300
-	if testing.Short() {
-		kills, items = 5, 60
-	}
-	calm := newLab(t, items, "")
-	want := sums(t, calm.build(0).Release.Dir)
-	rng := rand.New(rand.NewPCG(7, 7))
-	l := newLab(t, items, "")
-	done := 0
-	for k := 0; k < kills; {
-		// A kill after the n-th answer of this run, or a moment that has nothing to do with answers.
-		cmd := l.command("build")
-		after := 1 + rng.IntN(12)
-		base := l.model.answered
-		l.model.onAnswer = func(n int) {
-			if n == base+after {
-				cmd.Process.Signal(syscall.SIGKILL)
-			}
-		}
-		if k%4 == 3 {
-			l.model.onAnswer = nil
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			pause := time.Duration(rng.IntN(120)) * time.Millisecond
-			timer := time.AfterFunc(pause, func() { cmd.Process.Signal(syscall.SIGKILL) })
-			err := cmd.Wait()
-			timer.Stop()
-			k++
-			if err == nil {
-				done++
-			}
-			continue
-		}
-		err := cmd.Run()
-		k++
-		if err == nil {
-			done++
-			l.model.onAnswer = nil
-			// Finished between two kills: start over in a fresh workspace.
-			checkRepeats(t, l, kills)
-			if got := sums(t, l.build(0).Release.Dir); got != want {
-				t.Fatalf("release after kills differs:\n%s\nwant:\n%s", got, want)
-			}
-			l = newLab(t, items, "")
-		}
-	}
-	l.model.onAnswer = nil
-	if got := sums(t, l.build(0).Release.Dir); got != want {
-		t.Errorf("release after kills differs:\n%s\nwant:\n%s", got, want)
-	}
-	checkRepeats(t, l, kills)
-	if l.model.most > 4 {
-		t.Errorf("%d calls in flight, the limit is 4", l.model.most)
-	}
-}
-
-// checkRepeats: a kill repeats at most what was in flight.
-func checkRepeats(t *testing.T, l *lab, kills int) {
-	t.Helper()
-	all, distinct := l.model.requests()
-	if all-distinct > 4*kills {
-		t.Errorf("%d requests were repeated over at most %d kills with 4 in flight", all-distinct, kills)
 	}
 }
 
@@ -180,14 +115,15 @@ func TestHD17CacheFollowsPromptAndSettings(t *testing.T) {
 // A second opener ends at once with one line; a lock left by a killed run hurts nobody.
 func TestHD18SecondRunAndStaleLock(t *testing.T) {
 	l := newLab(t, 60, "")
-	l.model.delay = 300 * time.Millisecond
+	l.model.set(func(m *modelStub) { m.delay = 300 * time.Millisecond })
 	first := l.command("build")
 	started := make(chan struct{})
-	l.model.onAnswer = func(n int) {
+	hook := func(n int) {
 		if n == 1 {
 			close(started)
 		}
 	}
+	l.model.set(func(m *modelStub) { m.onAnswer = hook })
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -210,8 +146,7 @@ func TestHD18SecondRunAndStaleLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.Wait()
-	l.model.delay = 0
-	l.model.onAnswer = nil
+	l.model.set(func(m *modelStub) { m.delay, m.onAnswer = 0, nil })
 	if r := l.build(0); r.Labels["unrelated"] != 60 {
 		t.Errorf("after a killed run: labels %v", r.Labels)
 	}
@@ -249,7 +184,7 @@ func TestHD14WrappedAnswers(t *testing.T) {
 		strings.Replace(answer, `"true"}`, `"true",}`, 1),
 		answer,
 	}
-	l.model.reply = func(body string) (int, string, string) {
+	reply := func(body string) (int, string, string) {
 		for i, s := range shapes {
 			if strings.Contains(body, fmt.Sprintf("Village number %d has", i)) {
 				return http.StatusOK, s, "stop"
@@ -257,6 +192,7 @@ func TestHD14WrappedAnswers(t *testing.T) {
 		}
 		return http.StatusBadRequest, `{"error":{"message":"which village?"}}`, ""
 	}
+	l.model.set(func(m *modelStub) { m.reply = reply })
 	r := l.build(0)
 	if all, _ := l.model.requests(); all != 4 || r.Labels["supporting"] != 2 || r.Labels["misleading"] != 2 {
 		t.Errorf("%d calls, labels %v", all, r.Labels)
@@ -272,12 +208,13 @@ func TestHD14WrappedAnswers(t *testing.T) {
 func TestHD15TruncatedRepliesAreNoLabels(t *testing.T) {
 	l := newLab(t, 2, "")
 	good := l.model.reply
-	l.model.reply = func(body string) (int, string, string) {
+	reply := func(body string) (int, string, string) {
 		if strings.Contains(body, "Village number 0 has") {
 			return http.StatusOK, "", "length"
 		}
 		return good(body)
 	}
+	l.model.set(func(m *modelStub) { m.reply = reply })
 	r := l.build(3)
 	all, _ := l.model.requests()
 	if all != 3 || r.LLM.Tokens != 360 {
@@ -286,13 +223,13 @@ func TestHD15TruncatedRepliesAreNoLabels(t *testing.T) {
 	if r.Labels["unrelated"] != 1 || len(released(t, r.Release.Dir, "pairs")) != 1 {
 		t.Errorf("labels %v; the cut reply became one", r.Labels)
 	}
-	for _, body := range l.model.bodies {
+	for _, body := range l.model.sent() {
 		if !strings.Contains(body, `"temperature":0,`) && !strings.Contains(body, `"temperature":0}`) {
 			t.Errorf("temperature 0 is not in the request: %s", body)
 		}
 	}
 	// It is not cached as an answer: a retry asks again and gets one.
-	l.model.reply = good
+	l.model.set(func(m *modelStub) { m.reply = good })
 	if again := l.build(0, "--retry-failed"); again.Labels["unrelated"] != 2 {
 		t.Errorf("after a retry: labels %v", again.Labels)
 	}

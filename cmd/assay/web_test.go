@@ -29,8 +29,6 @@ type web struct {
 	mu     sync.Mutex
 	routes map[string]http.HandlerFunc // by host and path with query, by host and path, or by host
 	visits []visit
-	flying map[string]int // by host
-	most   map[string]int // of flying
 }
 
 // A visit is one request that reached the web.
@@ -40,7 +38,7 @@ type visit struct {
 }
 
 func newWeb(t *testing.T) *web {
-	w := &web{routes: map[string]http.HandlerFunc{}, flying: map[string]int{}, most: map[string]int{}}
+	w := &web{routes: map[string]http.HandlerFunc{}}
 	w.server = httptest.NewServer(w)
 	t.Cleanup(w.server.Close)
 	return w
@@ -62,8 +60,6 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	w.mu.Lock()
 	w.visits = append(w.visits, visit{host, r.URL.RequestURI(), time.Now()})
-	w.flying[host]++
-	w.most[host] = max(w.most[host], w.flying[host])
 	answer := http.NotFound
 	for _, key := range []string{host, host + r.URL.Path, host + r.URL.RequestURI()} {
 		if h := w.routes[key]; h != nil {
@@ -72,9 +68,6 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	w.mu.Unlock()
 	answer(rw, r)
-	w.mu.Lock()
-	w.flying[host]--
-	w.mu.Unlock()
 }
 
 // asked lists the requests to a host by path, without those for robots.txt, in order of arrival.
