@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -209,13 +210,17 @@ func parseConfig(file []byte, environ []string, overrides []Override) (Config, [
 		return c, nil, fmt.Errorf("%s: recipe.profile: %w", ConfigName, err)
 	}
 	origins := map[string]string{}
+	merged := &yaml.Node{Kind: yaml.MappingNode}
 	for _, layer := range []struct {
 		name string
 		data []byte
 	}{{"profile " + head.Recipe.Profile, defaults}, {ConfigName, file}} {
-		if err := applyYAML(&c, layer.data, layer.name, origins); err != nil {
+		if err := applyYAML(merged, layer.data, layer.name, origins); err != nil {
 			return c, nil, err
 		}
+	}
+	if err := merged.Decode(&c); err != nil {
+		return c, nil, fmt.Errorf("%s: %w", ConfigName, err)
 	}
 	if err := applyOverrides(&c, environ, overrides, origins); err != nil {
 		return c, nil, err
@@ -229,7 +234,14 @@ func parseConfig(file []byte, environ []string, overrides []Override) (Config, [
 	return c, settings(c, origins), nil
 }
 
-func applyYAML(c *Config, data []byte, name string, origins map[string]string) error {
+// applyYAML lays a file over what is set so far. A mapping adds to the one below it, key by key, so
+// that naming a role's model keeps its other settings; an empty mapping, a list or a value replaces it.
+func applyYAML(merged *yaml.Node, data []byte, name string, origins map[string]string) error {
+	// Decoding by itself names the line of a wrong type or of a key that stands twice.
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	if err := d.Decode(&Config{}); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -242,12 +254,31 @@ func applyYAML(c *Config, data []byte, name string, origins map[string]string) e
 	if len(problems) > 0 {
 		return errors.New(strings.Join(problems, "\n"))
 	}
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	d.KnownFields(true)
-	if err := d.Decode(c); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
+	overlay(merged, doc.Content[0])
 	return nil
+}
+
+func overlay(below, above *yaml.Node) {
+	for above.Kind == yaml.AliasNode {
+		above = above.Alias
+	}
+	if below.Kind != yaml.MappingNode || above.Kind != yaml.MappingNode || len(above.Content) == 0 {
+		*below = *above
+		return
+	}
+	for i := 0; i+1 < len(above.Content); i += 2 {
+		key, value := above.Content[i], above.Content[i+1]
+		found := false
+		for k := 0; k+1 < len(below.Content); k += 2 {
+			if below.Content[k].Value == key.Value {
+				overlay(below.Content[k+1], value)
+				found = true
+			}
+		}
+		if !found {
+			below.Content = append(below.Content, key, value)
+		}
+	}
 }
 
 // checkKeys walks a YAML mapping beside the Go type that it will fill, so that a typo is named with

@@ -65,6 +65,27 @@ func TestParseConfigTellsWhereValuesComeFrom(t *testing.T) {
 	}
 }
 
+// Naming one setting of a role keeps the others.
+func TestParseConfigLaysMappingsOverEachOther(t *testing.T) {
+	c, _, err := parseConfig([]byte("recipe:\n  models:\n    zero: {model: builtin, max_tokens: 7}\nruntime:\n  host_delay: {a.example: 2s}\n  endpoints:\n    other: {provider: builtin}\n"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zero := c.Recipe.Models["zero"]
+	if zero.Endpoint != "main" || zero.MaxTokens != 7 || zero.Temperature == nil || len(c.Recipe.Models) != 3 {
+		t.Errorf("role zero = %+v of %d", zero, len(c.Recipe.Models))
+	}
+	if len(c.Runtime.HostDelay) != 2 || len(c.Runtime.Endpoints) != 2 {
+		t.Errorf("host delays %v, endpoints %v", c.Runtime.HostDelay, c.Runtime.Endpoints)
+	}
+	if c, _, err = parseConfig([]byte("runtime:\n  host_delay: {}\n"), nil, nil); err != nil || len(c.Runtime.HostDelay) != 0 {
+		t.Errorf("an empty mapping leaves %v (%v)", c.Runtime.HostDelay, err)
+	}
+	if _, _, err = parseConfig([]byte("runtime:\n  workers: 1\n  workers: 2\n"), nil, nil); err == nil || !strings.Contains(err.Error(), "line 3") {
+		t.Errorf("a key that stands twice: %v", err)
+	}
+}
+
 func TestParseConfigRefusesUnknownVariables(t *testing.T) {
 	_, _, err := parseConfig(nil, []string{"ASSAY_RUNTIME_WORKER=4"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "ASSAY_RUNTIME_WORKER") {
