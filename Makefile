@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin/assay
 
-.PHONY: build demo test lint bench fuzz interop clean
+.PHONY: build demo test lint bench fuzz interop e2e-model clean
 
 build:
 	$(GO) build -trimpath -o $(BIN) ./cmd/assay
@@ -28,6 +28,10 @@ fuzz:
 			echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 		done; \
 	done
+
+# A real small model on loopback labels pairs of the published sample; the server is built once, into .e2e.
+e2e-model: build
+	python3 .ci/e2e_model.py $(BIN)
 
 clean:
 	rm -rf bin

@@ -79,7 +79,7 @@ func crawlConfig() string {
 	for i := range benchHosts {
 		fmt.Fprintf(&b, "    - {name: politifact, base: \"http://%s\"}\n", benchHost(i))
 	}
-	b.WriteString("runtime:\n  contact: bench@bench.example\n  delay: 0s\n  workers: 2\n")
+	b.WriteString("runtime:\n  contact: bench@bench.example\n  delay: 0s\n  workers: 1\n")
 	return b.String()
 }
 

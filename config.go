@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -242,6 +243,9 @@ func applyYAML(merged *yaml.Node, data []byte, name string, origins map[string]s
 	if err := d.Decode(&Config{}); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	if err := d.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: a second document begins after ---, which nothing would read", name)
+	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -262,6 +266,9 @@ func overlay(below, above *yaml.Node) {
 	for above.Kind == yaml.AliasNode {
 		above = above.Alias
 	}
+	if isNull(above) {
+		return // a key with nothing behind it takes the default
+	}
 	if below.Kind != yaml.MappingNode || above.Kind != yaml.MappingNode || len(above.Content) == 0 {
 		*below = *above
 		return
@@ -280,6 +287,8 @@ func overlay(below, above *yaml.Node) {
 		}
 	}
 }
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
 // checkKeys walks a YAML mapping beside the Go type that it will fill, so that a typo is named with
 // its line and its nearest known key, and every value with its origin.
@@ -315,7 +324,9 @@ func checkKeys(n *yaml.Node, t reflect.Type, prefix, name string, origins map[st
 			checkKeys(item, t.Elem(), fmt.Sprintf("%s[%d]", prefix, i), name, map[string]string{}, problems)
 		}
 	default:
-		origins[prefix] = origin(name, n.Line)
+		if !isNull(n) {
+			origins[prefix] = origin(name, n.Line)
+		}
 	}
 }
 
@@ -493,8 +504,6 @@ func settings(c Config, origins map[string]string) []Setting {
 	return out
 }
 
-var isoDate = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}$`)
-
 // check refuses values that cannot work, naming key, value and what is possible.
 func (c *Config) check() error {
 	var problems []string
@@ -523,12 +532,21 @@ func (c *Config) check() error {
 		}
 	}
 	for key, d := range map[string]string{"recipe.dates.from": r.Dates.From, "recipe.dates.to": r.Dates.To} {
-		if d != "" && !isoDate.MatchString(d) {
+		if _, err := time.Parse(time.DateOnly, d); d != "" && err != nil {
 			bad(key, "%q is no date like 2024-12-31", d)
 		}
 	}
+	if r.Dates.From != "" && r.Dates.To != "" && r.Dates.From > r.Dates.To {
+		bad("recipe.dates", "from %s is after to %s, so no claim is between them", r.Dates.From, r.Dates.To)
+	}
 	for source, ratings := range r.Ratings {
-		for raw, v := range ratings {
+		spelled := map[string]string{}
+		for _, raw := range sortedKeys(ratings) {
+			v, slug := ratings[raw], corpus.Slug(raw)
+			if other, twice := spelled[slug]; twice {
+				bad("recipe.ratings."+source, "%q and %q are one rating", other, raw)
+			}
+			spelled[slug] = raw
 			oneOf("recipe.ratings."+source+"."+raw, string(v), names(corpus.Verdicts, func(v corpus.Verdict) string { return string(v) })...)
 		}
 	}
@@ -549,13 +567,26 @@ func (c *Config) check() error {
 		"recipe.planner.keep": r.Planner.Keep - 1, "recipe.planner.rrf_k": r.Planner.RRF - 1,
 		"recipe.label.document_chars": r.Label.DocumentChars - 200, "runtime.workers": rt.Workers,
 		"runtime.max_calls": rt.MaxCalls, "recipe.limits.redirects": r.Limits.Redirects,
+		"recipe.limits.page": int(r.Limits.Page), "recipe.limits.decompressed": int(r.Limits.Decompressed), "recipe.limits.feed": int(r.Limits.Feed),
+		"runtime.reserve_mib": int(rt.ReserveMiB),
 	} {
 		if n < 0 {
 			bad(key, "the value is too small")
 		}
 	}
-	if rt.MaxUSD < 0 || rt.Delay < 0 || rt.RetryAfterCap < 0 {
+	if rt.Workers > maxWorkers {
+		bad("runtime.workers", "%d are more than the %d that a machine can do with", rt.Workers, maxWorkers)
+	}
+	if rt.ReserveMiB > maxReserveMiB {
+		bad("runtime.reserve_mib", "%d MiB are more than a disk has", rt.ReserveMiB)
+	}
+	if !(rt.MaxUSD >= 0) || rt.Delay < 0 || rt.RetryAfterCap < 0 { // a cap that is no number would be none
 		bad("runtime", "max_usd, delay and retry_after_cap cannot be negative")
+	}
+	for host, d := range rt.HostDelay {
+		if d < 0 {
+			bad("runtime.host_delay."+host, "it cannot be negative")
+		}
 	}
 	for _, role := range []string{"annotate", "keywords", "zero"} {
 		m, ok := r.Models[role]
@@ -582,6 +613,10 @@ func (c *Config) check() error {
 		if e.Provider == "openai" && e.BaseURL == "" {
 			bad("runtime.endpoints."+name+".base_url", "an openai endpoint needs its address, e.g. https://api.openai.com/v1")
 		}
+		c.checkSecrets(name, e, bad)
+		if p := e.Price; p != nil && !(p.Input >= 0 && p.Cached >= 0 && p.Output >= 0) {
+			bad("runtime.endpoints."+name+".price", "a price is 0 or more")
+		}
 		for _, setting := range []struct {
 			key, value string
 			known      []string
@@ -600,6 +635,24 @@ func (c *Config) check() error {
 		return errors.New(strings.Join(problems, "\n"))
 	}
 	return nil
+}
+
+// Values beyond these are slips of the pen that would take the machine down, or turn into no limit at all.
+const (
+	maxWorkers    = 4096
+	maxReserveMiB = 1 << 40
+)
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// checkSecrets refuses a secret that stands where its place is named. It does not repeat it.
+func (c *Config) checkSecrets(name string, e Endpoint, bad func(key, format string, args ...any)) {
+	if e.KeyEnv != "" && !variableName.MatchString(e.KeyEnv) {
+		bad("runtime.endpoints."+name+".key_env", "it names the environment variable that holds the key, e.g. OPENAI_API_KEY; if this is the key, take it out of the file")
+	}
+	if u, err := url.Parse(e.BaseURL); err == nil && u.User != nil {
+		bad("runtime.endpoints."+name+".base_url", "it carries a user name or password, which would be shown; keys stay in the environment (key_env)")
+	}
 }
 
 // rated applies the recipe's own rating map to a claim whose printed rating no shipped map names: a

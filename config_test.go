@@ -31,6 +31,17 @@ func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"a date that is none", "recipe:\n  dates: {from: 2000}\n", "is no date like"},
 		{"an unknown profile", "recipe:\n  profile: rag\n", "known are raguard"},
 		{"a negative count", "runtime:\n  workers: -1\n", "too small"},
+		{"a day that no month has", "recipe:\n  dates: {to: 2023-02-29}\n", "is no date like"},
+		{"dates the wrong way round", "recipe:\n  dates: {from: 2024-01-01, to: 2000-01-01}\n", "is after"},
+		{"two spellings of one rating", "recipe:\n  ratings: {politifact: {No idea: true, no idea: false}}\n", "are one rating"},
+		{"a negative limit", "recipe:\n  limits: {page: -1}\n", "recipe.limits.page: the value is too small"},
+		{"a negative reserve", "runtime:\n  reserve_mib: -1\n", "too small"},
+		{"a reserve that overflows", "runtime:\n  reserve_mib: 9223372036854775807\n", "more than a disk has"},
+		{"more workers than a machine has memory for", "runtime:\n  workers: 1000000000\n", "runtime.workers"},
+		{"a cap that is no number", "runtime:\n  max_usd: .nan\n", "max_usd"},
+		{"a negative delay of a host", "runtime:\n  host_delay: {www.politifact.com: -3s}\n", "runtime.host_delay.www.politifact.com"},
+		{"a negative price", "runtime:\n  endpoints:\n    main: {provider: builtin, price: {input: -1}}\n", "a price is 0 or more"},
+		{"a second document", "recipe:\n  name: x\n---\nruntime:\n  max_usd: 5\n", "second document"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, _, err := parseConfig([]byte(test.yaml), nil, nil)
@@ -38,6 +49,40 @@ func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 				t.Errorf("error = %v, want one with %s", err, test.want)
 			}
 		})
+	}
+}
+
+func TestParseConfigNeverRepeatsASecret(t *testing.T) {
+	for _, endpoint := range []string{
+		`{provider: openai, base_url: "https://api.example/v1", key_env: sk-hunter2-hunter2}`,
+		`{provider: openai, base_url: "https://me:sk-hunter2-hunter2@api.example/v1"}`,
+	} {
+		_, _, err := parseConfig([]byte("runtime:\n  endpoints:\n    main: "+endpoint+"\n"), nil, nil)
+		if err == nil || !strings.Contains(err.Error(), "key_env") || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: error = %v, want one that says where keys stay and does not show it", endpoint, err)
+		}
+	}
+}
+
+func TestParseConfigTakesTheDefaultWhereNothingStands(t *testing.T) {
+	want, _, err := parseConfig(nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, settings, err := parseConfig([]byte("recipe:\n  dates:\n  speakers:\n  limits: ~\nruntime:\n  delay:\n"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("configuration (-defaults +got):\n%s", diff)
+	}
+	for _, s := range settings {
+		if strings.HasPrefix(s.Origin, ConfigName) {
+			t.Errorf("%s = %s comes from %s, which says nothing about it", s.Key, s.Value, s.Origin)
+		}
+	}
+	if _, _, err := parseConfig([]byte("recipe:\nruntime:\n"), nil, nil); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -107,12 +108,13 @@ func citedByReleases(root string) (citation, error) {
 		"documents":   func(r row) { c.items[r.ID], c.items[corpus.CleanURL(r.URL)] = true, true },
 		"pairs":       func(r row) { c.items[corpus.PairID(r.Claim, r.Document)] = true },
 	} {
-		files, err := filepath.Glob(filepath.Join(root, "*", "data", table+".jsonl"))
+		// Below root, because a workspace's own path may hold what is special in a pattern.
+		files, err := fs.Glob(os.DirFS(root), "*/data/"+table+".jsonl")
 		if err != nil {
 			return c, err
 		}
 		for _, path := range files {
-			if err := eachRow(path, cite); err != nil {
+			if err := eachRow(filepath.Join(root, filepath.FromSlash(path)), cite); err != nil {
 				return c, err
 			}
 		}
@@ -216,11 +218,17 @@ func Restore(ctx context.Context, dir string, in io.Reader) (records int, err er
 	if err := os.MkdirAll(state, 0o755); err != nil {
 		return 0, err
 	}
-	// The index is a cache over another store; it is made again.
-	if err := os.RemoveAll(filepath.Join(state, "index")); err != nil {
+	store := filepath.Join(state, "store")
+	// The index is a cache over another store; it is made again. Where there is a store, the backup is
+	// refused and somebody may be using both.
+	if there, err := os.ReadDir(store); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
+	} else if len(there) == 0 {
+		if err := os.RemoveAll(filepath.Join(state, "index")); err != nil {
+			return 0, err
+		}
 	}
-	if records, err = kv.Restore(ctx, filepath.Join(state, "store"), in); err != nil {
+	if records, err = kv.Restore(ctx, store, in); err != nil {
 		return records, err
 	}
 	return records, restoreFiles(dir)

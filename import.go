@@ -27,7 +27,20 @@ type ImportReport struct {
 	Table    any            `json:"table,omitempty"`
 }
 
-const maxProblems = 100
+const (
+	maxProblems = 100
+
+	// maxDocument bounds what one record may say, in bytes: a hundred times the longest post. A build holds
+	// several copies of a document for every pair at work, and a dump is full of what anybody wrote.
+	maxDocument = 4 << 20
+)
+
+func size(fields map[string]string) (n int) {
+	for _, v := range fields {
+		n += len(v)
+	}
+	return n
+}
 
 func newImportReport(kind, path string) *ImportReport {
 	return &ImportReport{Kind: kind, Path: path, Counts: map[string]int{}, Problems: []string{}}
@@ -155,6 +168,10 @@ func importReddit(ctx context.Context, w *Workspace, path string, _ ImportOption
 			}
 			continue
 		}
+		if n := len(entry.Document.Content()); n > maxDocument {
+			r.problem("%s: its text of %d bytes is no post's", entry.Document.ID, n)
+			continue
+		}
 		if entry.Document.Kind == corpus.KindRedditComment {
 			r.Counts["comments"]++
 		} else {
@@ -193,6 +210,10 @@ func importClaims(ctx context.Context, w *Workspace, path string, o ImportOption
 		}
 		if err := ctx.Err(); err != nil {
 			return r, err
+		}
+		if n := size(row.Fields); n > maxDocument {
+			r.problem("row %d: %d bytes are no claim's", row.Number, n)
+			continue
 		}
 		if table.Name == "raguard" {
 			rows = append(rows, row)
@@ -246,9 +267,10 @@ func (w *Workspace) putRow(table string, row scrapers.Row, r *ImportReport) erro
 	return w.store.Write(ops...)
 }
 
-// linkKey orders the links of a row; a numbered document of a table is one link whatever its id.
+// linkKey orders the links of a row. A document that its table counts is one link whatever its id; a
+// line is not counted so, since every file has a line of that number.
 func linkKey(l corpus.Link) string {
-	if l.Number > 0 {
+	if l.Number > 0 && tableOf(l.Row) == "raguard" {
 		return kv.Key(l.Row, fmt.Sprintf("%012d", l.Number))
 	}
 	return kv.Key(l.Row, l.DocumentID)
@@ -279,6 +301,10 @@ func importPairs(ctx context.Context, w *Workspace, path string, _ ImportOptions
 		if err := r.tolerate(err); err != nil {
 			return r, errors.Join(err, p.flush()) // what came before the damage counts
 		} else if pair.Document.ID == "" {
+			continue
+		}
+		if n := max(len(pair.Document.Content()), len(pair.ClaimText)); n > maxDocument {
+			r.problem("row %d: a text of %d bytes is neither a claim's nor a document's", pair.Row, n)
 			continue
 		}
 		for _, note := range pair.Notes {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -243,7 +244,7 @@ func (w *Workspace) citedCalls(cited map[string]bool) (iter.Seq2[output.Call, er
 	}
 	sort.Slice(models, func(i, j int) bool {
 		a, b := models[i], models[j]
-		return a.Role+"\x00"+a.Endpoint+"\x00"+a.Model < b.Role+"\x00"+b.Endpoint+"\x00"+b.Model
+		return cmp.Or(strings.Compare(a.Role, b.Role), strings.Compare(a.Endpoint, b.Endpoint), strings.Compare(a.Model, b.Model), strings.Compare(a.Provider, b.Provider)) < 0
 	})
 	return func(yield func(output.Call, error) bool) {
 		for _, id := range ids {
@@ -322,9 +323,22 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	return f, nil
 }
 
+const rebuildPrefix = "verify-"
+
 // Rebuild releases again from this workspace and says how the content differs from a release.
 func (w *Workspace) Rebuild(ctx context.Context, dir string) (differences []string, err error) {
-	tmp, err := os.MkdirTemp(filepath.Join(w.Dir, stateDir), "verify-")
+	state := filepath.Join(w.Dir, stateDir)
+	// What a killed run left; the store's lock is ours.
+	left, err := fs.Glob(os.DirFS(state), rebuildPrefix+"*")
+	if err != nil {
+		return nil, fmt.Errorf("rebuild %s: %w", dir, err)
+	}
+	for _, name := range left {
+		if err := os.RemoveAll(filepath.Join(state, name)); err != nil {
+			return nil, fmt.Errorf("rebuild %s: %w", dir, err)
+		}
+	}
+	tmp, err := os.MkdirTemp(state, rebuildPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("rebuild %s: %w", dir, err)
 	}

@@ -29,6 +29,10 @@ func socketPath(dir string) string {
 	if err != nil {
 		abs = dir
 	}
+	// Whichever link leads to a workspace, its processes meet at one socket.
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	}
 	path := filepath.Join(abs, stateDir, "sock")
 	if len(path) <= maxSocketPath {
 		return path

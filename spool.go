@@ -2,6 +2,9 @@ package assay
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,11 +12,13 @@ import (
 	"iter"
 	"os"
 	"sort"
+	"strings"
 	"sync"
 )
 
 // A spool keeps rows on disk and their keys in memory, so that a table can be collected in any order
-// and read in key order. Of two rows with one key that with the smaller rank stays.
+// and read in key order. Of two rows with one key that with the smaller rank stays, and of two with one
+// rank that with the smaller hash, so that it does not matter which came first.
 type spool[T any] struct {
 	mu   sync.Mutex
 	file *os.File
@@ -26,6 +31,7 @@ type spool[T any] struct {
 type place struct {
 	offset int64
 	length int32
+	sum    [8]byte // of SHA-256
 	rank   string
 }
 
@@ -49,15 +55,17 @@ func (s *spool[T]) add(key, rank string, row T) error {
 	if err != nil {
 		return fmt.Errorf("spool row %s: %w", key, err)
 	}
+	hash := sha256.Sum256(data)
+	sum := [8]byte(hash[:])
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, ok := s.at[key]; ok && old.rank <= rank {
+	if old, ok := s.at[key]; ok && cmp.Or(strings.Compare(old.rank, rank), bytes.Compare(old.sum[:], sum[:])) <= 0 {
 		return nil
 	}
 	if _, err := s.out.Write(data); err != nil {
 		return fmt.Errorf("spool row %s: %w", key, err)
 	}
-	s.at[key] = place{offset: s.end, length: int32(len(data)), rank: rank}
+	s.at[key] = place{offset: s.end, length: int32(len(data)), sum: sum, rank: rank}
 	s.end += int64(len(data))
 	s.keys = nil
 	return nil

@@ -372,13 +372,13 @@ func (w *Workspace) noteLeads(on string, refs []corpus.Ref) error {
 	return w.store.Write(ops...)
 }
 
-// shortened keeps what hostile pages call an address within a key of the store.
-func shortened(address string) string {
+// shortened keeps what hostile pages call an address, or a rating, within a key of the store.
+func shortened(name string) string {
 	const most = 4096
-	if len(address) <= most {
-		return address
+	if len(name) <= most {
+		return name
 	}
-	return fmt.Sprintf("%s#%x", address[:most-65], sha256.Sum256([]byte(address)))
+	return fmt.Sprintf("%s#%x", name[:most-65], sha256.Sum256([]byte(name)))
 }
 
 // storedAs is the address that a lead is fetched by: without what tells how the page was reached, unless
@@ -398,7 +398,7 @@ func (w *Workspace) storedAs(address string) (string, error) {
 
 // queueRating puts a rating that no map names where a person finds it.
 func (w *Workspace) queueRating(c corpus.Claim) error {
-	key := kv.Key(c.Source, corpus.Slug(c.RatingRaw))
+	key := kv.Key(c.Source, shortened(corpus.Slug(c.RatingRaw)))
 	if has, err := w.tables.Ratings.Has(key); err != nil || has {
 		return err
 	}

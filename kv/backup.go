@@ -183,11 +183,11 @@ func (s *Store) moveTo(dir string) error {
 
 // fillFrom builds the first generation of a locked folder from a backup.
 func (s *Store) fillFrom(ctx context.Context, r io.Reader) (records int, err error) {
-	generation, err := settle(s.dir)
+	generation, older, err := settle(s.dir)
 	if err != nil {
 		return 0, err
 	}
-	if err := os.RemoveAll(dataDir(s.dir, max(generation, 1))); err != nil {
+	if err := removeAll(append(older, dataDir(s.dir, max(generation, 1)))); err != nil {
 		return 0, err
 	}
 	in := newBackupReader(r)

@@ -1,8 +1,10 @@
 package kv
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,20 +65,72 @@ func openBadger(dir string, log *logger, syncWrites bool) (*badger.DB, error) {
 	}
 	db, err := badger.Open(diskOptions(dir, log, syncWrites))
 	if err != nil && strings.Contains(err.Error(), "checksum") { // Badger does not wrap it
-		return nil, fmt.Errorf("the disk damaged the keys of the store, restore a backup: %w", err)
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return db, err
+}
+
+// errDamaged is what a disk did to the files that hold the keys.
+var errDamaged = errors.New("the disk damaged the keys of the store, restore a backup")
+
+// checkFiles looks at a Badger folder before Badger does. Where the list of tables is missing, Badger
+// makes an empty one and deletes every table; a table that was cut makes it panic in a goroutine of its
+// own. Everything else it reports itself, and what the list does not name a killed process left.
+func checkFiles(dir string) error {
+	f, err := os.Open(filepath.Join(dir, badger.ManifestFilename))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s is missing from %s", errDamaged, badger.ManifestFilename, dir)
+	} else if err != nil {
+		return err
+	}
+	defer f.Close()
+	list, _, err := badger.ReplayManifestFile(f, 0, badger.DefaultOptions(dir))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	for id := range list.Tables {
+		if err := checkTable(filepath.Join(dir, fmt.Sprintf("%06d.sst", id))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTable reads the end of a table: blocks, index, its length, checksum, its length.
+func checkTable(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	end := info.Size()
+	for _, part := range []string{"checksum", "index"} {
+		var b [4]byte
+		if _, err := f.ReadAt(b[:], end-4); err != nil {
+			return fmt.Errorf("%w: %s has no end", errDamaged, path)
+		}
+		n := int64(binary.BigEndian.Uint32(b[:]))
+		if end -= 4 + n; end < 4 || n == 0 {
+			return fmt.Errorf("%w: %s names a %s of %d bytes", errDamaged, path, part, n)
+		}
+	}
+	return nil
 }
 
 // removeUnborn removes log files without a byte: a process was killed between making the file and
 // giving it its length, and Badger takes such a file for an error.
 func removeUnborn(dir string) error {
 	for _, pattern := range []string{"*.vlog", "*.mem"} {
-		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		files, err := fs.Glob(os.DirFS(dir), pattern) // dir itself may hold what is special in a pattern
 		if err != nil {
 			return err
 		}
-		for _, f := range files {
+		for _, name := range files {
+			f := filepath.Join(dir, name)
 			info, err := os.Stat(f)
 			if err == nil && info.Size() == 0 {
 				err = os.Remove(f)

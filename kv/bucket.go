@@ -14,6 +14,10 @@ const (
 	pageRecords = 1000
 	firstPage   = 64      // a reader that stops early should not pay for a whole page
 	pageBytes   = 8 << 20 // of stored values; a page of bodies is cut here
+
+	// Values up to this size, which records are and bodies are not, are compressed at the fastest level:
+	// the tables of the default one are larger than they, and cost as much as all the rest of a Put.
+	smallBytes = 4 << 10
 )
 
 // A Bucket is a named set of records of one type and version. It is a small value: copy it freely.
@@ -207,7 +211,11 @@ func (b Bucket[V]) encode(v V) ([]byte, error) {
 	if len(plain) > maxValueBytes {
 		return nil, fmt.Errorf("%d bytes are more than a record can have (%d)", len(plain), maxValueBytes)
 	}
-	return b.s.enc.EncodeAll(plain, append(make([]byte, 0, len(plain)/2+32), b.version)), nil
+	enc := b.s.enc
+	if len(plain) <= smallBytes {
+		enc = b.s.fast
+	}
+	return enc.EncodeAll(plain, append(make([]byte, 0, len(plain)/2+32), b.version)), nil
 }
 
 func (b Bucket[V]) decode(stored []byte) (V, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -199,12 +200,12 @@ func (s *Store) compactTo(tmp string) error {
 // dead returns the bytes of tables and value logs that no record needs, and all of them.
 func (s *Store) dead(dir string) (dead, total int64, err error) {
 	for _, pattern := range []string{"*.vlog", "*.sst"} {
-		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		files, err := fs.Glob(os.DirFS(dir), pattern) // dir itself may hold what is special in a pattern
 		if err != nil {
 			return 0, 0, err
 		}
 		for _, f := range files {
-			n, err := fileBytes(f)
+			n, err := fileBytes(filepath.Join(dir, f))
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
 				return 0, 0, err
 			}

@@ -24,32 +24,38 @@ func freshDir(dir string, generation int) string {
 	return filepath.Join(dir, fmt.Sprintf(freshPattern, generation))
 }
 
-// settle finds the generation that counts, 0 if there is none, and removes what a killed process
-// left: unfinished copies and older generations. A data folder gets its name only when it is complete.
-func settle(dir string) (generation int, err error) {
+// settle finds the generation that counts, 0 if there is none, removes unfinished copies that a killed
+// process left, and lists older generations. A data folder gets its name only when it is complete, but
+// a disk may damage it later: what is older stays until the newest was opened.
+func settle(dir string) (generation int, older []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	var leftovers []string
 	for _, e := range entries {
 		var n int
 		switch {
 		case isNumbered(e.Name(), freshPattern, &n):
-			leftovers = append(leftovers, e.Name())
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return 0, nil, err
+			}
 		case isNumbered(e.Name(), dataPattern, &n):
 			if generation > 0 {
-				leftovers = append(leftovers, filepath.Base(dataDir(dir, min(n, generation))))
+				older = append(older, dataDir(dir, min(n, generation)))
 			}
 			generation = max(n, generation)
 		}
 	}
-	for _, name := range leftovers {
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			return 0, err
+	return generation, older, nil
+}
+
+func removeAll(folders []string) error {
+	for _, dir := range folders {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
 		}
 	}
-	return generation, nil
+	return nil
 }
 
 func isNumbered(name, pattern string, n *int) bool {

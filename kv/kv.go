@@ -55,6 +55,7 @@ type Store struct {
 	lock  *dirLock
 	dirty bool // the last holder was killed
 	enc   *zstd.Encoder
+	fast  *zstd.Encoder // of values up to smallBytes
 	dec   *zstd.Decoder
 
 	threshold   int64 // values from this size on lie in the value log
@@ -146,20 +147,31 @@ func (s *Store) openFiles(want schema) error {
 	if free < min(openReserve, s.opt.Reserve) {
 		return fmt.Errorf("open store %s: %d MiB are free: %w", s.dir, free>>20, ErrDiskFull)
 	}
-	if s.generation, err = settle(s.dir); err != nil {
+	generation, older, err := settle(s.dir)
+	if err != nil {
 		return fmt.Errorf("open store %s: %w", s.dir, err)
 	}
-	if s.generation == 0 {
+	if s.generation = generation; generation == 0 {
 		if err := s.create(want); err != nil {
 			return fmt.Errorf("make store %s: %w", s.dir, err)
 		}
 	}
-	db, err := openBadger(dataDir(s.dir, s.generation), s.log, true)
+	data := dataDir(s.dir, s.generation)
+	if err := checkFiles(data); err != nil {
+		return fmt.Errorf("open store %s: %w", s.dir, err)
+	}
+	db, err := openBadger(data, s.log, true)
 	if err != nil {
 		return fmt.Errorf("open store %s: %w", s.dir, err)
 	}
 	s.start(db)
-	return s.checkSchema(want)
+	if err := s.checkSchema(want); err != nil {
+		return err
+	}
+	if err := removeAll(older); err != nil {
+		return fmt.Errorf("open store %s: remove an older generation: %w", s.dir, err)
+	}
+	return nil
 }
 
 // create makes an empty store beside the place where it will be, so that a kill while Badger makes
@@ -181,6 +193,9 @@ func (s *Store) create(want schema) error {
 
 func (s *Store) openCodec() (err error) {
 	if s.enc, err = zstd.NewWriter(nil, zstd.WithZeroFrames(true)); err != nil {
+		return fmt.Errorf("open compressor: %w", err)
+	}
+	if s.fast, err = zstd.NewWriter(nil, zstd.WithZeroFrames(true), zstd.WithEncoderLevel(zstd.SpeedFastest)); err != nil {
 		return fmt.Errorf("open compressor: %w", err)
 	}
 	if s.dec, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxValueBytes+1024)); err != nil {
@@ -216,6 +231,9 @@ func (s *Store) closeRest() error {
 	}
 	if s.enc != nil {
 		s.enc.Close() // an encoder without a writer has nothing to flush
+	}
+	if s.fast != nil {
+		s.fast.Close()
 	}
 	if s.lock == nil {
 		return nil

@@ -188,14 +188,12 @@ func ReadBatchLine(line []byte, t *Template) (BatchLine, error) {
 		l.Err = c.unanswered(w.Error, line)
 		return l, nil
 	}
-	f, failed := c.interpret(&result{status: w.Response.Status, header: http.Header{}, body: w.Response.Body}, time.Time{})
-	if failed != nil {
-		l.Err = failed
-		return l, nil
-	}
-	l.Outcome, l.Text, l.Finish, l.Model, l.Usage = f.outcome, f.text, f.finish, f.model, f.usage
-	if f.outcome == "" {
-		l.Outcome, l.JSON, l.Parse = ct.read(f.text)
+	var f facts
+	if f, l.Err = c.interpret(&result{status: w.Response.Status, header: http.Header{}, body: w.Response.Body}, time.Time{}); l.Err == nil {
+		l.Outcome, l.Text, l.Finish, l.Model, l.Usage = f.outcome, f.text, f.finish, f.model, f.usage
+		if f.outcome == "" {
+			l.Outcome, l.JSON, l.Parse = ct.read(f.text)
+		}
 	}
 	return l, nil
 }

@@ -92,7 +92,7 @@ func (c *Client) Probe(ctx context.Context, endpoint, model string) (Canary, err
 	if found {
 		k.Round = before.Round + 1
 	}
-	if err := c.probe(ctx, *r, &k); err != nil {
+	if err := c.probe(ctx, r, &k); err != nil {
 		return k, err
 	}
 	if err := c.canaries.Put(canaryKey(k.Endpoint, k.Model, k.Profile), k); err != nil {
@@ -114,14 +114,15 @@ func (c *Client) Canary(endpoint, model string) (Canary, bool, error) {
 func canaryKey(endpoint, model, profile string) string { return kv.Key(endpoint, model, profile) }
 
 // probe fills in a canary. Temperature, token field and schema are settled by the first question.
-func (c *Client) probe(ctx context.Context, r route, k *Canary) error {
+func (c *Client) probe(ctx context.Context, r *route, k *Canary) error {
+	p := r.profile
 	zero := 0.0
 	q := Request{Role: RoleCanary, Endpoint: k.Endpoint, Model: k.Model, Template: canaryTemplate, Temperature: &zero, MaxTokens: canaryTokens}
 	given := map[string]bool{}
 	var first Reply
 	for {
 		var err error
-		first, err = c.canaryCall(ctx, &r, q, 2*k.Round, k)
+		first, err = c.canaryCall(ctx, r, p, q, 2*k.Round, k)
 		if err == nil {
 			break
 		}
@@ -129,18 +130,18 @@ func (c *Client) probe(ctx context.Context, r route, k *Canary) error {
 		if !errors.As(err, &e) || e.StopsRun() && e.Reason != ReasonCredentials {
 			return err
 		}
-		if e.Reason != ReasonRejected || !giveWay(&r.profile, &q, e, given) {
+		if e.Reason != ReasonRejected || !giveWay(&p, &q, e, given) {
 			k.Failure = e.Error()
 			return ctx.Err()
 		}
 	}
-	k.Returned, k.Schema, k.TokenField = first.Model, r.profile.Schema, r.profile.TokenField
-	k.Temperature = q.Temperature != nil && (r.profile.Sampling == nil || r.profile.Sampling(k.Model))
+	k.Returned, k.Schema, k.TokenField = first.Model, p.Schema, p.TokenField
+	k.Temperature = q.Temperature != nil && (p.Sampling == nil || p.Sampling(k.Model))
 	k.judge(first)
 	if !k.Temperature || answerText(first.Raw) == "" {
 		return nil
 	}
-	second, err := c.canaryCall(ctx, &r, q, 2*k.Round+1, k)
+	second, err := c.canaryCall(ctx, r, p, q, 2*k.Round+1, k)
 	var e *Error
 	switch {
 	case errors.As(err, &e) && !e.StopsRun():
@@ -153,9 +154,9 @@ func (c *Client) probe(ctx context.Context, r route, k *Canary) error {
 }
 
 // canaryCall sends one question through the endpoint's chain, without repair and without more tokens.
-func (c *Client) canaryCall(ctx context.Context, r *route, q Request, sample int, k *Canary) (Reply, error) {
+func (c *Client) canaryCall(ctx context.Context, r *route, p Profile, q Request, sample int, k *Canary) (Reply, error) {
 	q.Sample = sample
-	cl, err := c.prepareFor(r, q)
+	cl, err := c.prepareFor(r, p, q)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -267,6 +268,13 @@ func (c *Client) Change(k Canary) string {
 
 // EndpointNames lists the configured endpoints by name.
 func (c *Client) EndpointNames() []string { return slices.Sorted(maps.Keys(c.endpoints)) }
+
+// Inside reports whether an endpoint is answered inside this process: then there is nothing to reach,
+// to pay or to probe.
+func (c *Client) Inside(endpoint string) bool {
+	r, ok := c.endpoints[endpoint]
+	return ok && r.at.Provider == ProviderBuiltin
+}
 
 // ProfileOf is the profile of an endpoint, with the endpoint's own settings applied.
 func (c *Client) ProfileOf(endpoint string) (Profile, bool) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -31,6 +32,7 @@ func (l *limiter) call(ctx context.Context, c *call) (*result, error) {
 	if res != nil {
 		l.gate.settle(ticket, res.record.Usage.Tokens())
 	}
+	l.gate.learn(ticket, c.header)
 	var e *Error
 	if errors.As(err, &e) && e.Reason == ReasonRateLimit {
 		l.gate.pause(e.Wait)
@@ -38,8 +40,10 @@ func (l *limiter) call(ctx context.Context, c *call) (*result, error) {
 	return res, err
 }
 
-// gate is the governor of one endpoint. It looks back over the last minute, so no minute, wherever
-// it starts, sees more than the limit.
+// gate is the governor of one endpoint. For the limits of the configuration it looks back over the
+// last minute, so no minute, wherever it starts, sees more than the limit. For those that the endpoint
+// tells with its replies it counts what is left, less what is still out, so that a limit is waited for
+// before it is met.
 type gate struct {
 	slots    chan struct{}
 	rpm, tpm int
@@ -51,11 +55,15 @@ type gate struct {
 	sent   []*ticket // of the last minute, oldest first
 	tokens int       // of sent
 	until  time.Time // the endpoint asked to be left alone until then
+
+	requests, left *allowance // of requests and of tokens, as the last reply told; nil: it did not
+	out, outTokens int        // admitted and not yet answered
 }
 
 type ticket struct {
-	at     time.Time
-	tokens int
+	at       time.Time
+	tokens   int
+	reserved int // tokens, as they were counted when the call was let through
 }
 
 // parked says that an endpoint wants to be left alone for longer than a run waits.
@@ -103,8 +111,14 @@ func (g *gate) admit(tokens int) (*ticket, time.Duration, error) {
 		return nil, 0, &parked{wait}
 	case wait > 0:
 		return nil, wait, nil
+	}
+	switch wait := max(g.requests.wait(1, now), g.left.wait(tokens, now)); {
+	case wait > g.patience:
+		return nil, 0, &parked{wait}
+	case wait > 0:
+		return nil, wait, nil
 	case g.rpm <= 0 && g.tpm <= 0:
-		return &ticket{}, 0, nil
+		return g.pass(&ticket{tokens: tokens}), 0, nil
 	}
 	for len(g.sent) > 0 && now.Sub(g.sent[0].at) >= time.Minute {
 		g.tokens -= g.sent[0].tokens
@@ -114,10 +128,38 @@ func (g *gate) admit(tokens int) (*ticket, time.Duration, error) {
 	if over := g.tpm > 0 && len(g.sent) > 0 && g.tokens+tokens > g.tpm; full || over {
 		return nil, time.Minute - now.Sub(g.sent[0].at), nil
 	}
-	t := &ticket{now, tokens}
+	t := g.pass(&ticket{at: now, tokens: tokens})
 	g.sent = append(g.sent, t)
 	g.tokens += tokens
 	return t, 0, nil
+}
+
+// pass counts a call as out; the caller holds the lock.
+func (g *gate) pass(t *ticket) *ticket {
+	t.reserved = t.tokens
+	g.out++
+	g.outTokens += t.reserved
+	g.requests.take(1)
+	g.left.take(t.reserved)
+	return t
+}
+
+// learn takes a call back and reads what its reply says is left. What other calls in flight will use
+// is not in that yet.
+func (g *gate) learn(t *ticket, h http.Header) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.out--
+	g.outTokens -= t.reserved
+	requests, tokens := allowances(h, g.now())
+	if requests != nil {
+		requests.take(g.out)
+		g.requests = requests
+	}
+	if tokens != nil {
+		tokens.take(g.outTokens)
+		g.left = tokens
+	}
 }
 
 // settle corrects the tokens of a call that is still within the minute.

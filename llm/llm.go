@@ -188,8 +188,9 @@ type call struct {
 	input     string   // SHA-256 of what was rendered, hex
 	body      []byte   // the bytes that are sent
 	maxTokens int
-	attempts  int    // attempts stored under id so far; guarded by the key's lock
-	release   func() // gives the endpoint's slot back; set by the limiter
+	attempts  int         // attempts stored under id so far; guarded by the key's lock
+	release   func()      // gives the endpoint's slot back; set by the limiter
+	header    http.Header // of the last reply, whatever it was; nil where there was none
 }
 
 // reserve is the worst case in tokens: no tokenizer makes more than a token of three bytes on average.
@@ -428,11 +429,11 @@ func (c *Client) prepare(q Request) (*call, error) {
 	if !ok {
 		return nil, &Error{Endpoint: q.Endpoint, Model: q.Model, Reason: ReasonNoEndpoint, Detail: "the endpoint is not configured"}
 	}
-	return c.prepareFor(r, q)
+	return c.prepareFor(r, r.profile, q)
 }
 
-// prepareFor is prepare for an endpoint whose profile may have been changed.
-func (c *Client) prepareFor(r *route, q Request) (*call, error) {
+// prepareFor is prepare under a profile that may not be the endpoint's own.
+func (c *Client) prepareFor(r *route, p Profile, q Request) (*call, error) {
 	refuse := func(err error) (*call, error) {
 		return nil, &Error{Endpoint: q.Endpoint, Model: q.Model, Reason: ReasonBadRequest, Err: err}
 	}
@@ -456,7 +457,7 @@ func (c *Client) prepareFor(r *route, q Request) (*call, error) {
 		q.MaxTokens = DefaultMaxTokens
 	}
 	cl := &call{role: q.Role, route: r, model: q.Model, sample: q.Sample, template: t, builtin: q.Template.Builtin, vars: q.Vars, maxTokens: q.MaxTokens}
-	body := chatBody(r.profile, q, t, append(messages, q.Follow...), &cl.params)
+	body := chatBody(p, q, t, append(messages, q.Follow...), &cl.params)
 	if r.at.Provider == ProviderBuiltin {
 		if body.Builtin, err = builtinInput(q.Template, q.Vars); err != nil {
 			return refuse(err)

@@ -31,6 +31,7 @@ func (p *openaiProvider) call(ctx context.Context, c *call) (*result, error) {
 	}
 	attempt, cancel := context.WithTimeout(ctx, c.route.at.Timeout)
 	defer cancel()
+	c.header = nil
 	w := &wire{client: p.client, body: c.body, key: key, header: c.route.profile.KeyHeader}
 	path := chatPath
 	if c.template == nil {
@@ -53,6 +54,7 @@ func (p *openaiProvider) call(ctx context.Context, c *call) (*result, error) {
 	}
 	switch {
 	case w.reply != nil:
+		c.header = w.reply.header
 		return w.reply, nil
 	case w.err == nil: // unreachable unless go-openai learns to reject an empty request
 		e := c.fail(ReasonBadRequest, "the request was not sent")

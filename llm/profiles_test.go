@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -200,7 +201,7 @@ func TestModels(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
 		}
 		reason := ""
-		if e, ok := err.(*Error); ok {
+		if e := (*Error)(nil); errors.As(err, &e) {
 			reason = e.Reason
 		} else if err != nil {
 			reason = "-"

@@ -461,12 +461,12 @@ const tmpPrefix = ".release-"
 
 // sweep removes what a killed run left; only one process writes releases of a workspace.
 func sweep(root string) error {
-	old, err := filepath.Glob(filepath.Join(root, tmpPrefix+"*"))
+	old, err := fs.Glob(os.DirFS(root), tmpPrefix+"*") // root itself may hold what is special in a pattern
 	if err != nil {
 		return err
 	}
 	for _, dir := range old {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := os.RemoveAll(filepath.Join(root, dir)); err != nil {
 			return fmt.Errorf("remove unfinished release: %w", err)
 		}
 	}

@@ -103,7 +103,7 @@ func politifactDiscover(ctx context.Context, f Fetcher, address string) (Listing
 		out.Refs = append(out.Refs, corpus.Ref{Source: "politifact", URL: ref, Found: asFound(ref, s.href), Speaker: slug})
 	})
 	if cards.Length() > 0 { // a page past the end still shows a pager
-		out.Next = nextPage(final, doc.Find("a.c-button[href]"), "Next")
+		out.Next = nextPage(final, doc.Find("a.c-button[href]"), "Next", politifactOrigins...)
 	}
 	return out, nil
 }

@@ -300,6 +300,8 @@ func TestDiscoverFailures(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		case "/loop/list/":
 			fmt.Fprintf(w, `<article class="m-statement"></article><a class="c-button" href="?page=%s&amp;utm_source=pager">Next</a>`, r.URL.Query().Get("page"))
+		case "/away/list/":
+			fmt.Fprint(w, `<article class="m-statement"></article><a class="c-button" href="http://elsewhere.example/list/?page=2">Next</a>`)
 		case "/moved/list/":
 			http.Redirect(w, r, "/checks/latest/?page=4", http.StatusMovedPermanently)
 		case "/checks/latest/":
@@ -320,6 +322,7 @@ func TestDiscoverFailures(t *testing.T) {
 		{"closed", "/closed/list/?page=1", "blocked", ""},
 		{"empty answer", "/nothing/list/?page=1", "permanent", ""},
 		{"next leads back", "/loop/list/?page=3", "", ""},
+		{"next leads to another site", "/away/list/?page=1", "", ""},
 		{"next counts from where the list was found", "/moved/list/?page=3", "", "/checks/latest/?page=5&"},
 	}
 	for _, tt := range tests {

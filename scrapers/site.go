@@ -162,9 +162,10 @@ func listingPage(ctx context.Context, f Fetcher, address string) (*goquery.Docum
 	return doc, final, nil
 }
 
-// nextPage returns where the button with this label leads, "" if there is none or it leads back here.
-// Pagers give a query alone, which counts from the listing's own path.
-func nextPage(address string, buttons *goquery.Selection, label string) string {
+// nextPage returns where the button with this label leads, "" if there is none or it leads back here or
+// away from the site, whose origins these are beside the listing's own. Pagers give a query alone, which
+// counts from the listing's own path.
+func nextPage(address string, buttons *goquery.Selection, label string, origins ...string) string {
 	next := ""
 	buttons.EachWithBreak(func(_ int, b *goquery.Selection) bool {
 		if strings.EqualFold(text(b), label) {
@@ -173,7 +174,7 @@ func nextPage(address string, buttons *goquery.Selection, label string) string {
 		}
 		return true
 	})
-	if corpus.IdentityURL(next) == corpus.IdentityURL(address) {
+	if corpus.IdentityURL(next) == corpus.IdentityURL(address) || !ofOrigin(next, address) && !ofOrigin(next, origins...) {
 		return ""
 	}
 	return next

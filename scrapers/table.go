@@ -103,6 +103,15 @@ func DetectReader(r io.Reader) (Table, io.Reader, error) {
 	return t, br, err
 }
 
+// unreadable tells whether a table can be read on after a record that could not be. Where a quotation
+// mark inside a quoted field is wrong, nobody knows at which line end the next record begins.
+func unreadable(err error) (_ error, goesOn bool) {
+	if errors.Is(err, csv.ErrFieldCount) || errors.Is(err, csv.ErrBareQuote) {
+		return err, true
+	}
+	return fmt.Errorf("%w; nothing after it is read", err), false
+}
+
 // withoutBOM drops a byte order mark, which spreadsheets put before the first column's name.
 func withoutBOM(r io.Reader) io.Reader {
 	br := bufio.NewReader(r)

@@ -73,11 +73,14 @@ func pairsRead(r io.Reader) iter.Seq2[Row, error] {
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			if err == nil && strings.TrimSpace(record[claim]) == "" {
+			goesOn := true
+			if err != nil {
+				err, goesOn = unreadable(err)
+			} else if strings.TrimSpace(record[claim]) == "" {
 				err = fmt.Errorf("column %q is empty", pairsClaim)
 			}
 			if err != nil {
-				if !yield(Row{}, fmt.Errorf("read table: row %d: %w", n, err)) || !errors.Is(err, csv.ErrFieldCount) && record == nil {
+				if !yield(Row{}, fmt.Errorf("read table: row %d: %w", n, err)) || !goesOn {
 					return
 				}
 				continue

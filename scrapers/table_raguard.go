@@ -59,7 +59,8 @@ func raguardRead(r io.Reader) iter.Seq2[Row, error] {
 				return
 			}
 			if err != nil {
-				if !yield(Row{}, fmt.Errorf("read raguard table: row %d: %w", n, err)) || !errors.Is(err, csv.ErrFieldCount) {
+				err, goesOn := unreadable(err)
+				if !yield(Row{}, fmt.Errorf("read raguard table: row %d: %w", n, err)) || !goesOn {
 					return
 				}
 				continue

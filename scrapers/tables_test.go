@@ -369,3 +369,36 @@ func TestRealRAGuardClaims(t *testing.T) {
 	}
 	t.Logf("%s: %+v; mean claim length %.2f words", table.Name, got, float64(words)/float64(got.Claims))
 }
+
+func TestTablesReadOnAfterABadRecord(t *testing.T) {
+	header := "Claim ID,Claim,Verdict,Document IDs,Document Labels,Original Verdict\n"
+	row := func(n, claim string) string { return n + "," + claim + ",True,[],[],true\n" }
+	for name, c := range map[string]struct {
+		table Table
+		text  string
+		want  []string // keys of rows, and what errors hold
+	}{
+		"a stray quote":        {raguard, header + row("1", `say "hi"`) + row("2", "two"), []string{"! row 1: parse error on line 2", "2"}},
+		"too few fields":       {raguard, header + "1,one\n" + row("2", "two"), []string{"! row 1: record on line 2: wrong number of fields", "2"}},
+		"a quote inside one":   {raguard, header + row("1", "one") + row("2", `"a"b"`) + row("3", "three"), []string{"1", "! nothing after it is read"}},
+		"a stray quote, plain": {pairs, "claim,verdict\nsay \"hi\",true\n,false\ntwo,true\n", []string{"! row 1: parse error", "! row 2: column \"claim\" is empty", PairsRow("two", "true").Key}},
+		"an open quote, plain": {pairs, "claim,verdict\n\"one,true\ntwo,true\n", []string{"! nothing after it is read"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for row, err := range c.table.Read(strings.NewReader(c.text)) {
+				if err != nil {
+					row.Key = "! " + err.Error()
+				}
+				got = append(got, row.Key)
+			}
+			same := func(want, got string) bool {
+				text, isError := strings.CutPrefix(want, "! ")
+				return want == got || isError && strings.HasPrefix(got, "! ") && strings.Contains(got, text)
+			}
+			if !slices.EqualFunc(c.want, got, same) {
+				t.Errorf("rows %q, want %q", got, c.want)
+			}
+		})
+	}
+}

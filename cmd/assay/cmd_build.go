@@ -109,7 +109,7 @@ func (a *app) build(ctx context.Context, o assay.BuildOptions, open assay.OpenOp
 	if o.DryRun {
 		text = a.out // there it is what was asked for
 	}
-	fmt.Fprint(text, rep.Text(o.DryRun))
+	fmt.Fprint(screen{text}, rep.Text(o.DryRun))
 	if err != nil {
 		return rep, err
 	}

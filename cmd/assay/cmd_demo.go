@@ -65,7 +65,7 @@ func (a *app) demo(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	if unplanned := web.Unplanned(rep.Pipeline); len(unplanned) > 0 {
-		fmt.Fprintf(a.err, "failed without being planned: %v\n", unplanned)
+		fmt.Fprintf(screen{a.err}, "failed without being planned: %v\n", unplanned)
 		return errPartial
 	}
 	if !a.json {

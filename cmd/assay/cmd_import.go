@@ -58,7 +58,7 @@ that breaks off, or is none, ends it with 1; what came before is stored.`,
 					reports = append(reports, r)
 					problems += r.Counts["problems"]
 					if !a.json {
-						printImport(a.out, r)
+						printImport(screen{a.out}, r)
 					}
 				}
 				if failed != nil {

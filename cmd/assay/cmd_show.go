@@ -25,7 +25,7 @@ model call, with the items, exchanges, leads and calls that led to it. Works whi
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.out, "%s\n", data)
+			fmt.Fprintf(screen{a.out}, "%s\n", data)
 			return nil
 		},
 	}

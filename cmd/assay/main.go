@@ -40,7 +40,7 @@ func run() int {
 	case code == exitInterrupted:
 		fmt.Fprintln(os.Stderr, "assay: interrupted; everything that was done is kept, run the same command to go on")
 	case !errors.Is(err, errPartial):
-		fmt.Fprintln(os.Stderr, "assay:", err)
+		fmt.Fprintln(screen{os.Stderr}, "assay:", err)
 	}
 	return code
 }

@@ -183,10 +183,10 @@ func (a *app) reader(ctx context.Context) (assay.Reader, func() error, error) {
 // print writes facts: v as JSON if asked for, else text.
 func (a *app) print(v any, text func(io.Writer)) error {
 	if !a.json {
-		text(a.out)
+		text(screen{a.out})
 		return nil
 	}
-	e := json.NewEncoder(a.out)
+	e := json.NewEncoder(screen{a.out})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)

@@ -1,0 +1,115 @@
+package kv
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A damaged folder is refused before Badger touches it: whoever repairs it finds every file there.
+func TestDamagedFolder(t *testing.T) {
+	table := func(t *testing.T, data string) (path string, size int64) {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(data, "*.sst"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("tables: %v, %v", files, err)
+		}
+		info, err := os.Stat(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files[0], info.Size()
+	}
+	cut := func(left func(size int64) int64) func(*testing.T, string) {
+		return func(t *testing.T, data string) {
+			path, size := table(t, data)
+			if err := os.Truncate(path, left(size)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, damage := range map[string]func(t *testing.T, data string){
+		"no list of tables": func(t *testing.T, data string) {
+			if err := os.Remove(filepath.Join(data, "MANIFEST")); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"an empty list of tables": func(t *testing.T, data string) {
+			if err := os.Truncate(filepath.Join(data, "MANIFEST"), 0); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a table cut at its end": cut(func(size int64) int64 { return size - 100 }),
+		"a table cut in half":    cut(func(size int64) int64 { return size / 2 }),
+		"a table of a few bytes": cut(func(int64) int64 { return 3 }),
+		"a table without a byte": cut(func(int64) int64 { return 0 }),
+		"a table that ends in 0s": func(t *testing.T, data string) {
+			_, size := table(t, data)
+			cut(func(int64) int64 { return size + 1000 })(t, data)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := openTest(t, dir, Options{})
+			for _, key := range []string{"a", "b", "c"} {
+				put(t, In[string](s, "b", 1), key, key)
+			}
+			closeTest(t, s)
+			damage(t, dataDir(dir, 1))
+			before := tree(t, dataDir(dir, 1))
+			for range 2 {
+				if s, err := Open(dir, Options{}); !errors.Is(err, errDamaged) {
+					if err == nil {
+						closeTest(t, s)
+					}
+					t.Fatalf("Open = %v, want one that says to restore a backup", err)
+				}
+			}
+			if diff := cmp.Diff(before, tree(t, dataDir(dir, 1))); diff != "" {
+				t.Errorf("files (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a killed process left half written is no damage: no list names it.
+func TestUnlistedTableIsNoDamage(t *testing.T) {
+	dir := t.TempDir()
+	s := openTest(t, dir, Options{})
+	put(t, In[string](s, "b", 1), "a", "1")
+	closeTest(t, s)
+	if err := os.WriteFile(filepath.Join(dataDir(dir, 1), "000099.sst"), make([]byte, 5000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s = openTest(t, dir, Options{})
+	if diff := cmp.Diff([]string{"a=1"}, contents(In[string](s, "b", 1), "", "")); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+	closeTest(t, s)
+}
+
+// An older generation is removed when the newer one was opened, not before.
+func TestOlderGenerationOutlivesADamagedOne(t *testing.T) {
+	dir := t.TempDir()
+	s := openTest(t, dir, Options{})
+	put(t, In[string](s, "b", 1), "a", "1")
+	closeTest(t, s)
+	if err := os.Mkdir(dataDir(dir, 7), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Open(dir, Options{}); err == nil {
+		closeTest(t, s)
+		t.Fatal("Open took an empty folder for a store")
+	}
+	if err := os.Remove(dataDir(dir, 7)); err != nil {
+		t.Fatal(err)
+	}
+	s = openTest(t, dir, Options{})
+	if diff := cmp.Diff([]string{"a=1"}, contents(In[string](s, "b", 1), "", "")); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+	closeTest(t, s)
+}
