@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -117,7 +118,9 @@ func serveLoopback(ctx context.Context, h http.Handler) (address string, stop fu
 	go func() { done <- s.Serve(l) }()
 	return l.Addr().String(), func() error {
 		err := s.Close()
-		<-done // always http.ErrServerClosed after Close
+		if served := <-done; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
 		return err
 	}, nil
 }
