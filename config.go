@@ -527,7 +527,9 @@ func (c *Config) check() error {
 	}
 	for _, s := range r.Sites {
 		oneOf("recipe.sites", s.Name, names(scrapers.All, func(s scrapers.Site) string { return s.Name })...)
-		if s.Base != "" && (corpus.Host(s.Base) == "" || !strings.HasPrefix(s.Base, "http")) {
+		if u, err := url.Parse(s.Base); err == nil && u.User != nil {
+			bad("recipe.sites", "the base of %s carries a user name or password, which every release would show", s.Name)
+		} else if s.Base != "" && (corpus.Host(s.Base) == "" || !strings.HasPrefix(s.Base, "http")) {
 			bad("recipe.sites", "base %q of %s is no origin like https://mirror.example", s.Base, s.Name)
 		}
 	}

@@ -62,6 +62,10 @@ func TestParseConfigNeverRepeatsASecret(t *testing.T) {
 			t.Errorf("%s: error = %v, want one that says where keys stay and does not show it", endpoint, err)
 		}
 	}
+	_, _, err := parseConfig([]byte("recipe:\n  sites: [{name: politifact, base: \"https://me:hunter2@mirror.example\"}]\n"), nil, nil)
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("a base with a password: error = %v", err)
+	}
 }
 
 func TestParseConfigTakesTheDefaultWhereNothingStands(t *testing.T) {

@@ -150,6 +150,10 @@ func (s *cassette) answer(ctx context.Context, c *call) (answer, error) {
 // settle replaces the exchange just recorded by the one that answers the request from now on: an
 // equal or confirmed answer is the older exchange, and a failure leaves the last good one.
 func (s *cassette) settle(c *call, ans answer, had bool) (answer, error) {
+	if !had && ans.ex.Class.answers() {
+		ans.checked = ans.ex.At
+		return ans, nil // the first answer is the one that counts
+	}
 	h, ok, err := s.archive.head(c.key)
 	if err != nil || !ok {
 		return ans, err

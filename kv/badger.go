@@ -99,7 +99,9 @@ func checkFiles(dir string) error {
 // checkTable reads the end of a table: blocks, index, its length, checksum, its length.
 func checkTable(path string) error {
 	f, err := os.Open(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s is missing", errDamaged, path)
+	} else if err != nil {
 		return err
 	}
 	defer f.Close()

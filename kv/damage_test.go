@@ -42,6 +42,12 @@ func TestDamagedFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
+		"a table is missing": func(t *testing.T, data string) {
+			path, _ := table(t, data)
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		},
 		"a table cut at its end": cut(func(size int64) int64 { return size - 100 }),
 		"a table cut in half":    cut(func(size int64) int64 { return size / 2 }),
 		"a table of a few bytes": cut(func(int64) int64 { return 3 }),
