@@ -34,6 +34,9 @@ type tables struct {
 	// Leads: (identity address, address as found) => where a page was found.
 	Leads kv.Bucket[Lead]
 
+	// Voices: claim id => the page or row that speaks for a claim which several tell.
+	Voices kv.Bucket[Voice]
+
 	// Files: path in the workspace => the configuration and prompt files as they were at the last
 	// backup, so that a backup is enough to go on.
 	Files kv.Bucket[[]byte]
@@ -70,6 +73,7 @@ func openTables(s *kv.Store) tables {
 		Arrivals: kv.In[string](s, "arrivals", 1),
 		Ratings:  kv.In[QueuedRating](s, "ratings", 1),
 		Leads:    kv.In[Lead](s, "leads", 1),
+		Voices:   kv.In[Voice](s, "voices", 1),
 		Files:    kv.In[[]byte](s, "files", 1),
 		Reports:  kv.In[json.RawMessage](s, "reports", 1),
 	}

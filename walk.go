@@ -27,6 +27,7 @@ type walk struct {
 	below   bool   // go on under stale items with their last output
 	visit   visitor
 	stages  stages
+	voices  voices
 }
 
 // A visitor is told what a walk meets. Nil functions are left out. They are called from many
@@ -281,6 +282,14 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 	if !ok {
 		return k.withhold("claim", c.ID, "dropped by projection "+projection.Name)
 	}
+	done, ok, err := k.speak(ref, c)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return k.withhold("claim", ref.URL+ref.Row, "another page or row speaks for it")
+	}
+	defer done()
 	if k.visit.claim != nil {
 		if err := k.visit.claim(ref, c, binary); err != nil {
 			return err

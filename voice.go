@@ -1,0 +1,100 @@
+package assay
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+
+	"assay/corpus"
+	"assay/kv"
+)
+
+// A Voice is the page or row that speaks for a claim which several tell: with another verdict,
+// speaker or date they would overwrite each other's labels for ever. It is the one of lowest rank.
+type Voice struct {
+	Rank  string `json:"rank"`
+	Stage string `json:"stage"` // of the item that tells the claim
+	Key   string `json:"key"`
+}
+
+// voices says, within a walk, who speaks for each claim. While a claim is walked its voice is held,
+// so that the one who speaks in the end has the last word.
+type voices struct {
+	mu  sync.Mutex
+	all map[string]*voice
+}
+
+type voice struct {
+	mu sync.Mutex
+	Voice
+}
+
+func (v *voices) of(claimID string) *voice {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.all == nil {
+		v.all = map[string]*voice{}
+	}
+	if v.all[claimID] == nil {
+		v.all[claimID] = &voice{}
+	}
+	return v.all[claimID]
+}
+
+// speak reports whether ref speaks for a claim, and if so holds the claim until done is called.
+func (k *walk) speak(ref corpus.Ref, c corpus.Claim) (done func(), ok bool, err error) {
+	me := Voice{Rank: claimRank(ref, c), Stage: KindParse + "/" + ref.Source, Key: ref.URL + ref.Row}
+	v := k.voices.of(c.ID)
+	v.mu.Lock()
+	defer func() {
+		if !ok || err != nil {
+			v.mu.Unlock()
+		}
+	}()
+	known, has, err := k.w.tables.Voices.Get(c.ID)
+	if corrupt := (*kv.CorruptError)(nil); errors.As(err, &corrupt) {
+		has, err = false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if has && known.Rank != me.Rank {
+		still, err := k.tells(known, c.ID)
+		if err != nil {
+			return nil, false, err
+		}
+		if still && known.Rank < me.Rank {
+			return nil, false, nil
+		}
+	}
+	if v.Rank != "" && v.Rank < me.Rank {
+		if !k.explain {
+			err = k.w.tables.Voices.Put(c.ID, v.Voice)
+		}
+		return nil, false, err
+	}
+	if !k.explain && (v.Rank != "" && v.Rank != me.Rank || has && known != me) {
+		if err := k.w.tables.Voices.Put(c.ID, me); err != nil {
+			return nil, false, err
+		}
+	}
+	v.Voice = me
+	return v.mu.Unlock, true, nil
+}
+
+// tells reports whether the item of a voice still tells the claim.
+func (k *walk) tells(v Voice, claimID string) (bool, error) {
+	item, ok, err := k.e.Item(v.Stage, v.Key)
+	if corrupt := (*kv.CorruptError)(nil); errors.As(err, &corrupt) {
+		return false, nil
+	}
+	if err != nil || !ok || item.State() != "done" {
+		return false, err
+	}
+	var claims []corpus.Claim
+	if err := json.Unmarshal(item.Out, &claims); err != nil {
+		return false, nil //nolint:nilerr // an unreadable output tells nothing
+	}
+	return slices.ContainsFunc(claims, func(c corpus.Claim) bool { return c.ID == claimID }), nil
+}
