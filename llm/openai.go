@@ -3,6 +3,7 @@ package llm
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -106,10 +107,14 @@ const (
 	modelsPath     = "/models"
 )
 
-// maxReply bounds the body of a reply; the largest honest one is a batch of vectors.
-const maxReply = 64 << 20
+// Bounds of a reply's body. The largest honest one is a batch of vectors; an answer in words that is
+// longer than maxAnswer is none, and every rung of the ladder would read it whole.
+const (
+	maxReply  = 64 << 20
+	maxAnswer = 2 << 20
+)
 
-var errTooLarge = fmt.Errorf("the reply is larger than %d MiB", maxReply>>20)
+var errTooLarge = errors.New("the reply is too large")
 
 // wire is what go-openai takes for an HTTP client during one call.
 type wire struct {
@@ -145,17 +150,49 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
-	if err == nil && len(body) > maxReply {
-		err = errTooLarge
+	limit := maxReply
+	if strings.HasSuffix(w.to.Path, chatPath) {
+		limit = maxAnswer
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
+	if err == nil && len(body) > limit {
+		err = fmt.Errorf("%w: more than %d MiB", errTooLarge, limit>>20)
 	}
 	if err != nil {
 		w.err = fmt.Errorf("read reply: %w", err)
 		return nil, w.err
 	}
-	w.reply = &result{status: resp.StatusCode, header: resp.Header, body: []byte(mask(string(body), w.key))}
+	w.reply = &result{status: resp.StatusCode, header: maskHeader(resp.Header, w.key), body: []byte(maskBody(string(body), w.key))}
 	// go-openai gets an empty object: everything it would decode is decoded from the body we keep.
 	return &http.Response{StatusCode: http.StatusOK, Header: resp.Header, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+}
+
+// maskHeader is mask for every value of a header.
+func maskHeader(h http.Header, key string) http.Header {
+	out := h.Clone()
+	for _, values := range out {
+		for i := range values {
+			values[i] = mask(values[i], key)
+		}
+	}
+	return out
+}
+
+// maskBody is mask for a body of JSON, in which a key may stand with escapes.
+func maskBody(body, key string) string {
+	body = mask(body, key)
+	if len(key) < 4 || !strings.Contains(body, `\`) {
+		return body
+	}
+	var v any
+	if json.Unmarshal([]byte(body), &v) != nil {
+		return body
+	}
+	plain, err := json.Marshal(v)
+	if err != nil || !strings.Contains(string(plain), key) {
+		return body
+	}
+	return mask(string(plain), key)
 }
 
 // mask removes a key from what a server says, before anything is stored or shown.
