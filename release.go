@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"assay/corpus"
+	"assay/kv"
 	"assay/llm"
 	"assay/output"
 	"assay/pipeline"
@@ -189,7 +190,7 @@ func (w *Workspace) release(ctx context.Context, root, name string) (res Release
 		return res, err
 	}
 	out, err := output.Write(ctx, output.Options{
-		Root: root, Name: name, Formats: formats, Facts: facts, Recipe: lock, Prompts: w.promptTexts(),
+		Root: root, Name: name, Formats: formats, Facts: facts, Recipe: lock, Room: w.room(root), Prompts: w.promptTexts(),
 	}, output.Tables{
 		Claims:      unnumber(c.claims.sorted(), func(r *output.ClaimRow, n int) { r.Number = n }),
 		Documents:   c.documents.sorted(),
@@ -209,6 +210,22 @@ func (w *Workspace) release(ctx context.Context, root, name string) (res Release
 		Dir: out.Dir, ID: out.ID, Unchanged: out.Unchanged, Counts: out.Manifest.Counts, Labels: out.Manifest.Labels,
 		Withheld: facts.Withheld, Warnings: facts.Warnings,
 	}, nil
+}
+
+// room refuses to write into the space that the store keeps free for itself: where that is gone, the
+// store dies in the middle of a write.
+func (w *Workspace) room(dir string) func() error {
+	reserve := w.Config.Runtime.ReserveMiB << 20
+	return func() error {
+		free, err := kv.FreeBytes(dir)
+		if err != nil {
+			return err
+		}
+		if free < reserve {
+			return fmt.Errorf("%s has %d MiB free, and runtime.reserve_mib keeps %d: %w", dir, free>>20, reserve>>20, kv.ErrDiskFull)
+		}
+		return nil
+	}
 }
 
 func unnumber[T any](rows iter.Seq2[numbered[T], error], set func(*T, int)) iter.Seq2[T, error] {

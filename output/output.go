@@ -215,6 +215,8 @@ const (
 type Dir struct {
 	path  string
 	files map[string]File
+	room  func() error
+	asked int64 // bytes written since room was asked
 }
 
 // A Writer is an open file of a Dir. Row counts the rows that its format wrote.
@@ -247,6 +249,14 @@ func (d *Dir) Create(path string) (*Writer, error) {
 type counter struct{ w *Writer }
 
 func (c counter) Write(p []byte) (int, error) {
+	if d := c.w.dir; d.room != nil {
+		if d.asked += int64(len(p)); d.asked >= 1<<20 {
+			if err := d.room(); err != nil {
+				return 0, err
+			}
+			d.asked = 0
+		}
+	}
 	n, err := c.w.file.Write(p)
 	c.w.sum.Write(p[:n])
 	c.w.n += int64(n)
@@ -281,6 +291,7 @@ type Options struct {
 	Formats []Format
 	Facts   Facts
 	Recipe  []byte            // recipe.lock
+	Room    func() error      // asked before every MiB is written; nil means there is always room
 	Prompts map[string]string // text of every prompt that took part, by template
 }
 
@@ -326,7 +337,7 @@ func Write(ctx context.Context, o Options, t Tables) (res Result, err error) {
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return res, fmt.Errorf("write release: %w", err)
 	}
-	d := &Dir{path: tmp, files: map[string]File{}}
+	d := &Dir{path: tmp, files: map[string]File{}, room: o.Room}
 	m, err := d.write(ctx, o, t)
 	if err != nil {
 		return res, fmt.Errorf("write release: %w", err)

@@ -155,6 +155,18 @@ func TestWriteStopsOnAFailingTable(t *testing.T) {
 	}
 }
 
+func TestWriteStopsWhereThereIsNoRoom(t *testing.T) {
+	root, full := t.TempDir(), errors.New("no room")
+	c := claim("c_1", strings.Repeat("a long text ", 1<<18))
+	_, err := Write(t.Context(), Options{Root: root, Formats: Formats, Room: func() error { return full }}, tables([]ClaimRow{c}, nil, nil, nil))
+	if !errors.Is(err, full) {
+		t.Errorf("error = %v, want that there is no room", err)
+	}
+	if left, _ := os.ReadDir(root); len(left) != 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
+
 func TestVerifyFindsEveryKindOfDamage(t *testing.T) {
 	rewrite := func(path, old, new string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {

@@ -200,6 +200,9 @@ func politifactParse(p *fetch.Page) ([]corpus.Claim, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !ofOrigin(p.Final, p.URL) && !ofOrigin(p.Final, politifactOrigins...) {
+		return nil, corpus.Exclude("redirected_elsewhere", p.URL+" leads to "+p.Final)
+	}
 	claim, err := politifactClaim(p.Final, goquery.NewDocumentFromNode(node))
 	if err != nil {
 		return nil, err

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"assay/corpus"
+	"assay/fetch"
 
 	"github.com/PuerkitoBio/goquery"
 	"github.com/google/go-cmp/cmp"
@@ -404,5 +406,30 @@ func TestDiscoverIsOurs(t *testing.T) {
 	}
 	if client.Jar != nil || client.CheckRedirect != nil {
 		t.Error("Discover changed the client it was given")
+	}
+}
+
+// A page that was redirected to another host tells no claim of this site.
+func TestParsePageOfAnotherHost(t *testing.T) {
+	body, err := os.ReadFile("testdata/politifact/claim-new.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const asked = "https://www.politifact.com/factchecks/2021/jun/09/ada-quill/ferry-fares-lower-wend/"
+	for final, want := range map[string]string{
+		asked: "",
+		"https://politifact.com/factchecks/2021/jun/09/ada-quill/ferry-fares-lower-wend/":    "",
+		"https://elsewhere.example/factchecks/2021/jun/09/ada-quill/ferry-fares-lower-wend/": "redirected_elsewhere",
+	} {
+		p, err := fetch.NewPage(asked, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, body, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Final = final
+		_, err = politifactParse(p)
+		var excluded *corpus.ExcludedError
+		if got := errors.As(err, &excluded); got != (want != "") || got && excluded.Reason != want {
+			t.Errorf("redirected to %s: %v, want exclusion %q", final, err, want)
+		}
 	}
 }
