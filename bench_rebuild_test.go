@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"codeberg.org/readeck/go-readability/v2"
 	"github.com/PuerkitoBio/goquery"
 	"github.com/klauspost/compress/zstd"
 
@@ -45,7 +47,9 @@ func rebuildPages(b *testing.B) int {
 //
 //	scan-wall-x-raw   with a parser that does nothing, of a scan by one goroutine (bar: at most 1.6)
 //	parse-wall-x-raw  with the site's own, of a scan by one goroutine per CPU that parses each page and
-//	                  reads six fields (bar: at most 1.2)
+//	                  reads six fields
+//	text-wall-x-raw   with one that extracts the article, of a scan by one goroutine per CPU that runs the
+//	                  extractor on each page (bar: at most 1.2)
 //	requests          bar: 0
 func BenchmarkRebuild(b *testing.B) {
 	n := rebuildPages(b)
@@ -65,7 +69,11 @@ func BenchmarkRebuild(b *testing.B) {
 		ourCrawl(b, w, n)
 	}
 	rebuild(was.Parse)
-	var scan, parse ratios
+	extract := func(p *fetch.Page) ([]corpus.Claim, error) {
+		_, err := p.Article()
+		return nil, err
+	}
+	var scan, parse, text ratios
 	for b.Loop() {
 		for range pairsOf(b) {
 			rawScan := measure(b, func() { scanFrames(b, raw, n, 1, func([]byte) error { return nil }) })
@@ -74,12 +82,17 @@ func BenchmarkRebuild(b *testing.B) {
 			rawParse := measure(b, func() { scanFrames(b, raw, n, runtime.GOMAXPROCS(0), readFields) })
 			ourParse := measure(b, func() { rebuild(was.Parse) })
 			parse.add(ourParse, rawParse)
+			rawText := measure(b, func() { scanFrames(b, raw, n, runtime.GOMAXPROCS(0), readArticle) })
+			ourText := measure(b, func() { rebuild(extract) })
+			text.add(ourText, rawText)
 		}
 	}
 	b.ReportMetric(median(scan.wall), "scan-wall-x-raw")
 	b.ReportMetric(median(scan.cpu), "scan-cpu-x-raw")
 	b.ReportMetric(median(parse.wall), "parse-wall-x-raw")
 	b.ReportMetric(median(parse.cpu), "parse-cpu-x-raw")
+	b.ReportMetric(median(text.wall), "text-wall-x-raw")
+	b.ReportMetric(median(text.cpu), "text-cpu-x-raw")
 	b.ReportMetric(float64(w.fetch.Stats().Requests), "requests")
 	b.ReportMetric(0, "ns/op")
 }
@@ -93,6 +106,16 @@ func readFields(page []byte) error {
 		return fmt.Errorf("a page gives %q", fields)
 	}
 	return nil
+}
+
+// readArticle is the extractor alone, as a raw loop calls it.
+func readArticle(page []byte) error {
+	at, err := url.Parse("https://www.politifact.com/")
+	if err != nil {
+		return err
+	}
+	_, err = readability.FromReader(bytes.NewReader(page), at)
+	return err
 }
 
 // storePages imports the pages as a web archive.
