@@ -45,9 +45,9 @@ func TestImportDir(t *testing.T) {
 	}{
 		{
 			"base", map[string]string{"index.html": page("home"), "a/index.htm": page("a"), "a/b.html": page("b"), "c d.html": page("c"), "q.php?id=1": page("q"), "index.html?p=2": page("p"), "x#y.html": page("x"), "z.html.gz": string(encode(t, "gzip", []byte(page("z"))))},
-			DirOptions{Base: "https://base.example/root/"}, ImportReport{Records: 8, Responses: 8, Stored: 8},
-			map[string]string{"https://base.example/root/": "home", "https://base.example/root/a/": "a", "https://base.example/root/a/b.html": "b", "https://base.example/root/c%20d.html": "c",
-				"https://base.example/root/q.php?id=1": "q", "https://base.example/root/?p=2": "p", "https://base.example/root/x%23y.html": "x", "https://base.example/root/z.html": "z"},
+			DirOptions{Base: "https://base.example/site/"}, ImportReport{Records: 8, Responses: 8, Stored: 8},
+			map[string]string{"https://base.example/site/": "home", "https://base.example/site/a/": "a", "https://base.example/site/a/b.html": "b", "https://base.example/site/c%20d.html": "c",
+				"https://base.example/site/q.php?id=1": "q", "https://base.example/site/?p=2": "p", "https://base.example/site/x%23y.html": "x", "https://base.example/site/z.html": "z"},
 		},
 		{
 			"folders named by host", map[string]string{"www.example.com/index.html": page("home"), "www.example.com/a/b/index.html": page("b"), "other.example:8080/x.html": page("x"), "readme.html": page("r"), "notes/y.html": page("y")},
