@@ -581,8 +581,9 @@ func TestHD28(t *testing.T) {
 			if n := queue(t); n != 100_000 {
 				t.Errorf("%d came through", n)
 			}
-			if n := most.load() - base; n > 100 {
-				t.Errorf("%d goroutines", n)
+			// At most 90 are the queue's own; the store may start some of its own meanwhile.
+			if n := most.load() - base; n > 1000 {
+				t.Errorf("%d goroutines while 100,000 items wait", n)
 			}
 			checkLimit(t)
 			goroutines(t, base)
