@@ -159,27 +159,31 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 		}
 		if slices.Contains(k.w.Config.Recipe.Discover, DiscoverListing) {
 			for _, start := range site.Start(base, k.w.Config.Recipe.Speakers) {
-				read, barren := map[string]bool{}, 0
-				for next := start; next != "" && !read[next] && barren < maxBarrenListings; {
-					page := next
-					read[page] = true
-					before := len(seen)
-					listing, err := pipeline.Run(ctx, k.e, k.stages.discover(site), page, page)
-					_, ok, err := k.settled(ctx, "listing", err)
-					if err != nil {
-						yield(corpus.Ref{}, err)
-						return
+				read, waiting := map[string]bool{}, []string{start}
+				for len(waiting) > 0 {
+					next, barren := waiting[0], 0
+					for waiting = waiting[1:]; next != "" && !read[next] && barren < maxBarrenListings; {
+						page := next
+						read[page] = true
+						before := len(seen)
+						listing, err := pipeline.Run(ctx, k.e, k.stages.discover(site), page, page)
+						_, ok, err := k.settled(ctx, "listing", err)
+						if err != nil {
+							yield(corpus.Ref{}, err)
+							return
+						}
+						if !ok {
+							break
+						}
+						if !emitAll(listing.Refs, page) {
+							return
+						}
+						if barren++; len(seen) > before {
+							barren = 0
+						}
+						waiting = append(waiting, listing.More...)
+						next = listing.Next
 					}
-					if !ok {
-						break
-					}
-					if !emitAll(listing.Refs, page) {
-						return
-					}
-					if barren++; len(seen) > before {
-						barren = 0
-					}
-					next = listing.Next
 				}
 			}
 		}

@@ -71,6 +71,11 @@ func SiteNamed(name string) (Site, error) {
 type Listing struct {
 	Refs []corpus.Ref `json:"refs"`
 	Next string       `json:"next,omitzero"` // canonical address of the next page; "" on the last one
+	More []string     `json:"more,omitzero"` // further listings that this one names, as a sitemap index does
+	// Modified tells when pages changed, by address of the reference: RFC 3339 in UTC, or a day. What
+	// the listing says nothing about has no entry.
+	Modified map[string]string `json:"modified,omitzero"`
+	Notes    []string          `json:"notes,omitzero"` // what the listing holds that leads nowhere
 }
 
 // A Fetcher makes the HTTP client that listings are crawled with.
@@ -118,8 +123,28 @@ func (e *StatusError) gone() bool {
 	return e.Status == http.StatusNotFound || e.Status == http.StatusGone
 }
 
+// A response is a listing as it was answered.
+type response struct {
+	address string // canonical, after redirects
+	header  http.Header
+	body    []byte // text is UTF-8
+}
+
 // listingPage fetches one HTML page through colly and returns it with the address it was found at.
 func listingPage(ctx context.Context, f Fetcher, address string) (*goquery.Document, string, error) {
+	r, err := listingResponse(ctx, f, address)
+	if err != nil {
+		return nil, "", err
+	}
+	doc, err := goquery.NewDocumentFromReader(bytes.NewReader(r.body))
+	if err != nil {
+		return nil, "", fmt.Errorf("discover %s: %w", r.address, err)
+	}
+	return doc, r.address, nil
+}
+
+// listingResponse fetches one listing of any kind through colly.
+func listingResponse(ctx context.Context, f Fetcher, address string) (response, error) {
 	c := colly.NewCollector()
 	// Set after construction: COLLY_* variables override what is given as an option. Everything that
 	// the client already does well (robots, delays, limits, caching, decoding) is off.
@@ -139,27 +164,29 @@ func listingPage(ctx context.Context, f Fetcher, address string) (*goquery.Docum
 		r.Headers.Del("User-Agent")
 		r.Headers.Del("Accept")
 	})
-	var doc *goquery.Document
-	var final string
+	var out *response
 	var failed error
 	c.OnResponse(func(r *colly.Response) {
-		final = corpus.CanonicalURL(r.Request.URL.String())
+		final := corpus.CanonicalURL(r.Request.URL.String())
 		if r.StatusCode != http.StatusOK {
 			failed = &StatusError{URL: final, Status: r.StatusCode}
 			return
 		}
-		doc, failed = goquery.NewDocumentFromReader(bytes.NewReader(r.Body))
+		out = &response{address: final, body: r.Body}
+		if r.Headers != nil {
+			out.header = *r.Headers
+		}
 	})
 	if err := c.Visit(address); err != nil {
-		return nil, "", fmt.Errorf("discover %s: %w", address, err)
+		return response{}, fmt.Errorf("discover %s: %w", address, err)
 	}
 	if failed != nil {
-		return nil, "", failed
+		return response{}, failed
 	}
-	if doc == nil {
-		return nil, "", fmt.Errorf("discover %s: no response", address)
+	if out == nil {
+		return response{}, fmt.Errorf("discover %s: no response", address)
 	}
-	return doc, final, nil
+	return *out, nil
 }
 
 // nextPage returns where the button with this label leads, "" if there is none or it leads back here or
