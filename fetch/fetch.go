@@ -102,8 +102,7 @@ type Options struct {
 	Credentials   []Credential
 	Unstored      []string // canonical addresses of token endpoints: HTTP reaches them, nothing of it is kept
 
-	ProxyFromEnvironment bool           // use HTTP_PROXY and HTTPS_PROXY; names are then resolved by the proxy
-	Roots                *x509.CertPool // certificate authorities; nil means the system's
+	Roots *x509.CertPool // certificate authorities; nil means the system's
 
 	Now    func() time.Time                           // nil means time.Now
 	Sleep  func(context.Context, time.Duration) error // waits, or returns the context's error

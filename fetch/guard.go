@@ -7,10 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -61,7 +59,6 @@ type guard struct {
 	contact bool              // without one, only listed hosts are asked
 	lookup  func(ctx context.Context, host string) ([]netip.Addr, error)
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
-	proxies sync.Map // host:port of proxies in use
 	next    http.RoundTripper
 }
 
@@ -132,19 +129,6 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return g.next.RoundTrip(req)
 }
 
-// proxy notes which proxy the environment names for a request, so that it may be dialled.
-func (g *guard) proxy(req *http.Request) (*url.URL, error) {
-	u, err := http.ProxyFromEnvironment(req)
-	if u != nil {
-		port := u.Port()
-		if port == "" {
-			port = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
-		}
-		g.proxies.Store(net.JoinHostPort(u.Hostname(), port), true)
-	}
-	return u, err
-}
-
 // dialContext connects to a host and port for the transport.
 func (g *guard) dialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
@@ -159,7 +143,7 @@ func (g *guard) dialContext(ctx context.Context, network, addr string) (net.Conn
 	if strings.Contains(host, ":") {
 		bracketed = "[" + host + "]"
 	}
-	if _, ok := g.proxies.Load(addr); ok || g.private[bracketed+":"+port] {
+	if g.private[bracketed+":"+port] {
 		return g.dial(ctx, network, addr)
 	}
 	ips, err := g.addresses(ctx, host)

@@ -250,9 +250,10 @@ func bodySum(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// newTransport makes the connection pool of a client.
+// newTransport makes the connection pool of a client. The proxies of the environment are not used: a
+// proxy resolves names itself, where no guard looks.
 func newTransport(g *guard, o Options) *http.Transport {
-	t := &http.Transport{
+	return &http.Transport{
 		DialContext:            g.dialContext,
 		DisableCompression:     true,
 		ForceAttemptHTTP2:      true,
@@ -265,8 +266,4 @@ func newTransport(g *guard, o Options) *http.Transport {
 		MaxResponseHeaderBytes: 256 << 10,
 		TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
 	}
-	if o.ProxyFromEnvironment {
-		t.Proxy = g.proxy
-	}
-	return t
 }

@@ -788,6 +788,9 @@ func TestHD24PrivateAddresses(t *testing.T) {
 		posts = append(posts, post{id: fmt.Sprintf("sp%03d", i), title: fmt.Sprintf("Wells in the village of Averil, part %d", i), link: link})
 	}
 	l.posts(posts...)
+	for _, proxy := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy"} {
+		l.env = append(l.env, proxy+"=http://127.0.0.1:"+port) // a page is fetched without it, or not at all
+	}
 	r := l.build(3)
 	if d := cmp.Diff([]string{"http://news.example/report"}, column(t, r.Release.Dir, "documents", "url")); d != "" {
 		t.Errorf("documents: %s", d)
