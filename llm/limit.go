@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,11 @@ func (l *limiter) call(ctx context.Context, c *call) (*result, error) {
 	}
 	l.gate.learn(ticket, c.header)
 	var e *Error
-	if errors.As(err, &e) && e.Reason == ReasonRateLimit {
+	switch {
+	case err == nil:
+		l.gate.fits(ticket)
+	case errors.As(err, &e) && e.Reason == ReasonRateLimit:
+		l.gate.exceeded(ticket, e.Wait > 0)
 		l.gate.pause(e.Wait)
 	}
 	return res, err
@@ -43,9 +48,9 @@ func (l *limiter) call(ctx context.Context, c *call) (*result, error) {
 // gate is the governor of one endpoint. For the limits of the configuration it looks back over the
 // last minute, so no minute, wherever it starts, sees more than the limit. For those that the endpoint
 // tells with its replies it counts what is left, less what is still out, so that a limit is waited for
-// before it is met.
+// before it is met. For the calls that an endpoint takes at once, which none tells, it has a window that
+// grows by one a round and is halved by a refusal (AIMD, RFC 5681), never above the configuration's.
 type gate struct {
-	slots    chan struct{}
 	rpm, tpm int
 	patience time.Duration // longest pause that is waited for
 	now      func() time.Time
@@ -58,12 +63,25 @@ type gate struct {
 
 	requests, left *allowance // of requests and of tokens, as the last reply told; nil: it did not
 	out, outTokens int        // admitted and not yet answered
+
+	most, window int       // calls at once: as configured, and as of now
+	busy         int       // calls that have a slot of the window
+	queue        list.List // of chan struct{}, closed with the slot; in order of arrival
+	era          int       // how often the window was halved
+	good         int       // replies since the window changed
+	toomany      int       // the window that was refused last; 0: none since one fitted
+	probe        int       // replies that it takes to try so many again
 }
+
+// A window that was refused is tried again after firstProbe replies, and after twice as many each time
+// that it is refused again.
+const firstProbe, lastProbe = 16, 1024
 
 type ticket struct {
 	at       time.Time
 	tokens   int
 	reserved int // tokens, as they were counted when the call was let through
+	era      int // of the gate, when the call was let through
 }
 
 // parked says that an endpoint wants to be left alone for longer than a run waits.
@@ -74,16 +92,18 @@ func (p *parked) Error() string {
 }
 
 func newGate(at Endpoint, patience time.Duration, now func() time.Time, sleep func(context.Context, time.Duration) error) *gate {
-	return &gate{slots: make(chan struct{}, at.Concurrency), rpm: at.RPM, tpm: at.TPM, patience: patience, now: now, sleep: sleep}
+	return &gate{most: at.Concurrency, window: at.Concurrency, probe: firstProbe, rpm: at.RPM, tpm: at.TPM, patience: patience, now: now, sleep: sleep}
 }
 
+// enter waits for a slot and for every limit. Whoever waits for a limit keeps its slot, unless the
+// window has become too small for it.
 func (g *gate) enter(ctx context.Context, tokens int) (*ticket, error) {
-	select {
-	case g.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	for {
+	for held := false; ; held = !g.yield() {
+		if !held {
+			if err := g.slot(ctx); err != nil {
+				return nil, err
+			}
+		}
 		t, wait, err := g.admit(tokens)
 		if t != nil {
 			return t, nil
@@ -98,7 +118,107 @@ func (g *gate) enter(ctx context.Context, tokens int) (*ticket, error) {
 	}
 }
 
-func (g *gate) leave() { <-g.slots }
+// slot waits for a slot of the window.
+func (g *gate) slot(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	if g.busy < g.window && g.queue.Len() == 0 {
+		g.busy++
+		g.mu.Unlock()
+		return nil
+	}
+	given := make(chan struct{})
+	at := g.queue.PushBack(given)
+	g.mu.Unlock()
+	select {
+	case <-given:
+		return nil
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	select {
+	case <-given:
+		g.busy--
+		g.pass()
+	default:
+		g.queue.Remove(at)
+	}
+	return ctx.Err()
+}
+
+// leave gives a slot back.
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.busy--
+	g.pass()
+}
+
+// yield gives a slot back if the window is too small for all that have one, and reports that it did.
+func (g *gate) yield() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.busy <= g.window {
+		return false
+	}
+	g.busy--
+	return true
+}
+
+// pass hands free slots to those that wait; the caller holds the lock.
+func (g *gate) pass() {
+	for g.busy < g.window && g.queue.Len() > 0 {
+		g.busy++
+		close(g.queue.Remove(g.queue.Front()).(chan struct{}))
+	}
+}
+
+// fits learns that a call was answered. After a round of answers one more may go out at once; to where
+// a refusal came last, it takes longer.
+func (g *gate) fits(t *ticket) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t.era != g.era || g.window >= g.most {
+		return
+	}
+	need := g.window
+	if g.window+1 >= g.toomany && g.toomany > 0 {
+		need = max(need, g.probe)
+	}
+	if g.good++; g.good < need {
+		return
+	}
+	if g.window >= g.toomany {
+		g.toomany, g.probe = 0, firstProbe
+	}
+	g.window++
+	g.good = 0
+	g.pass()
+}
+
+// exceeded learns that a call was refused because of a limit. The first refusal of those that went out
+// together halves the window. Those after it lower it to what is still out, which was taken, unless a
+// named wait says that it was too much for a time and not too much at once.
+func (g *gate) exceeded(t *ticket, named bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case t.era == g.era:
+		if g.window == g.toomany {
+			g.probe = min(2*g.probe, lastProbe)
+		} else {
+			g.toomany, g.probe = g.window, firstProbe
+		}
+		g.window = max(g.window/2, 1)
+		g.era++
+		g.good = 0
+	case !named && g.good == 0:
+		g.window = max(min(g.window, g.out), 1)
+	}
+}
 
 // admit lets a call through or says how long it must wait. A call that is larger than a whole
 // minute's tokens passes when nothing else went through.
@@ -118,7 +238,7 @@ func (g *gate) admit(tokens int) (*ticket, time.Duration, error) {
 	case wait > 0:
 		return nil, wait, nil
 	case g.rpm <= 0 && g.tpm <= 0:
-		return g.pass(&ticket{tokens: tokens}), 0, nil
+		return g.count(&ticket{tokens: tokens}), 0, nil
 	}
 	for len(g.sent) > 0 && now.Sub(g.sent[0].at) >= time.Minute {
 		g.tokens -= g.sent[0].tokens
@@ -128,15 +248,15 @@ func (g *gate) admit(tokens int) (*ticket, time.Duration, error) {
 	if over := g.tpm > 0 && len(g.sent) > 0 && g.tokens+tokens > g.tpm; full || over {
 		return nil, time.Minute - now.Sub(g.sent[0].at), nil
 	}
-	t := g.pass(&ticket{at: now, tokens: tokens})
+	t := g.count(&ticket{at: now, tokens: tokens})
 	g.sent = append(g.sent, t)
 	g.tokens += tokens
 	return t, 0, nil
 }
 
-// pass counts a call as out; the caller holds the lock.
-func (g *gate) pass(t *ticket) *ticket {
-	t.reserved = t.tokens
+// count counts a call as out; the caller holds the lock.
+func (g *gate) count(t *ticket) *ticket {
+	t.reserved, t.era = t.tokens, g.era
 	g.out++
 	g.outTokens += t.reserved
 	g.requests.take(1)

@@ -126,14 +126,14 @@ func (r *recorder) call(ctx context.Context, c *call) (*result, error) {
 
 // keepReply puts a reply on disk before anybody reads it. Error replies cost nothing and are kept
 // with what they are found to say. A reply that is on disk is in flight no more, so its slot is free
-// for the next call while it is read.
+// for the next call while it is read; that of an error is kept until the gate has learnt from it.
 func (c *Client) keepReply(cl *call, seen Seen, res *result) (*result, error) {
 	if res.status < 300 {
 		if err := c.raw.Put(recordKey(cl.id, seen.Attempt), res.body); err != nil {
 			return nil, cl.storeError("keep a reply", err)
 		}
+		cl.release()
 	}
-	cl.release()
 	return c.settle(cl, res, seen)
 }
 
