@@ -27,6 +27,10 @@ const metaWindow = 16 << 10
 // guessWindow is how much of a page the detector reads.
 const guessWindow = 256 << 10
 
+// strayBytes is how many sequences of UTF-8 outweigh one byte that belongs to none. In text of a code
+// page that is dense above 0x7F there are fewer sequences than such bytes.
+const strayBytes = 20
+
 // findCharset says which charset the bytes of a page are in and where that name came from; both are
 // empty for what is no text. Precedence is byte order mark, header, meta, guess, but a declaration
 // that the bytes refute is passed over: many servers name one charset for every page they hold, and
@@ -58,6 +62,10 @@ func findCharset(contentType string, body []byte) (name, from string) {
 		return d.name, d.from
 	}
 	good, bad := countUTF8(body)
+	if good >= strayBytes*bad { // read as anything else, the whole page would suffer for a byte
+		d := validAs(named, body)
+		return d.name, d.from
+	}
 	for _, d := range named {
 		if fits(d.name, body, good, bad) {
 			return d.name, d.from
@@ -69,7 +77,7 @@ func findCharset(contentType string, body []byte) (name, from string) {
 // declaration is a charset and the place that named it.
 type declaration struct{ name, from string }
 
-// validAs picks the charset of bytes that are valid UTF-8.
+// validAs picks the charset of bytes that are valid UTF-8, but for stray ones.
 func validAs(named []declaration, body []byte) declaration {
 	guess := declaration{"utf-8", fromGuess}
 	if len(named) == 0 {

@@ -105,7 +105,7 @@ func forbiddenRoutes(w *web) map[string]func(t *testing.T, c *Client, n int, to 
 	crawler := func(t *testing.T, c *Client, _ int, to string) error {
 		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, to, nil)
 		if err != nil {
-			return nil // net/http refuses to write it, so that nothing is sent
+			return err
 		}
 		resp, err := c.HTTP().Do(req)
 		if err != nil {
@@ -119,7 +119,7 @@ func forbiddenRoutes(w *web) map[string]func(t *testing.T, c *Client, n int, to 
 	post := func(t *testing.T, c *Client, n int, to string) error {
 		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, to, bytes.NewReader(fmt.Appendf(nil, "n=%d", n)))
 		if err != nil {
-			return nil
+			return err
 		}
 		resp, err := c.HTTP().Do(req)
 		if err == nil {
