@@ -39,11 +39,20 @@ type Claim struct {
 	Title       string        `json:"title,omitzero"`
 	Authors     []string      `json:"authors,omitzero"`
 	Tags        []string      `json:"tags,omitzero"`
-	Flags       []string      `json:"flags,omitzero"`    // sorted; see Flag*
-	Source      string        `json:"source"`            // site or table
-	Position    int           `json:"position,omitzero"` // of the claim on its page, from 0
-	Number      int           `json:"number,omitzero"`   // row number in the table it was imported from
-	Supersedes  string        `json:"supersedes,omitzero"`
+	Flags       []string      `json:"flags,omitzero"`      // sorted; see Flag*
+	Source      string        `json:"source"`              // site or table
+	Position    int           `json:"position,omitzero"`   // of the claim on its page, from 0
+	Number      int           `json:"number,omitzero"`     // row number in the table it was imported from
+	Supersedes  string        `json:"supersedes,omitzero"` // the claim in whose place on the page this one came
+	Earlier     []Ruling      `json:"earlier,omitzero"`    // what was ruled on this wording before, oldest first
+}
+
+// A Ruling is a verdict that a source gave before it changed its mind.
+type Ruling struct {
+	RatingRaw string  `json:"rating_raw"` // as printed
+	Rating    string  `json:"rating"`     // the source's slug, "" while no map names what was printed
+	Verdict6  Verdict `json:"verdict6"`   // six-way scale, "" likewise
+	Seen      string  `json:"seen"`       // when it was first retrieved, RFC 3339, UTC
 }
 
 // Flags that a claim, document or pair may carry.

@@ -69,8 +69,8 @@ func (c *Client) Call(ctx context.Context, r Call) (*Reply, error) {
 
 // Batch asks for several calls in one request and stores what split makes of the answer as the answer
 // to each of them: later, each is asked for by itself and found. It is a matter of speed alone. The
-// request is for the first call and those of the others that are not answered yet, most of them in all;
-// where the first is answered, or there is no other, and in any mode but Live, nothing is sent, and
+// request is for the first call and those of the others that have to be asked for, most of them in all;
+// where the first has not, or there is no other, and in replay, nothing is sent, and
 // where the request fails, nothing is stored. Answered is told nothing. join makes the request for some
 // of the calls, by their places; split returns as many bodies, in that order.
 func (c *Client) Batch(ctx context.Context, calls []Call, most int, join func(places []int) Call, split func(body []byte, places []int) ([][]byte, error)) error {
@@ -84,7 +84,11 @@ func (c *Client) Batch(ctx context.Context, calls []Call, most int, join func(pl
 		if err != nil {
 			return err
 		}
-		if !c.has(part.key) {
+		ask, err := c.asks(ctx, part.key)
+		if err != nil {
+			return err
+		}
+		if ask {
 			places, parts[i] = append(places, i), part
 		} else if i == 0 {
 			return nil
@@ -119,11 +123,22 @@ func (c *Client) Batch(ctx context.Context, calls []Call, most int, join func(pl
 			Proto: ans.ex.Proto, Status: whole.Status, Header: http.Header{"Content-Type": {"application/json"}}, Class: ClassOK,
 			Detail: "a part of " + ans.ex.ID(), Source: SourceNetwork,
 		}
+		part.judged(&ex, bodies[n])
 		if _, err := c.archive.record(ctx, ex, bytes.NewReader(bodies[n])); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// asks reports whether a request would be sent.
+func (c *Client) asks(ctx context.Context, key string) (bool, error) {
+	h, _, err := c.archive.head(key)
+	if err != nil {
+		return false, err
+	}
+	_, have := h.usable()
+	return !have || askedAgain(ctx, h.Latest.At), nil
 }
 
 // apiCall makes the call that goes through the chain.

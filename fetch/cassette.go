@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"net/http"
 	"sync"
@@ -49,8 +48,8 @@ type sender interface {
 	send(ctx context.Context, c *call) (answer, error)
 }
 
-// A cassette answers from the store. In live mode a miss is sent on, in replay it is an error, in
-// refresh every stored answer is confirmed with the host once.
+// A cassette answers from the store. In live mode a miss is sent on, and so is what AskAgain wants to be
+// confirmed; in replay a miss is an error.
 type cassette struct {
 	client  *Client
 	mode    Mode
@@ -59,7 +58,22 @@ type cassette struct {
 
 	mu      sync.Mutex
 	flights map[string]*flight
-	asked   map[[16]byte]struct{} // keys that were confirmed, in refresh
+}
+
+type againKey struct{}
+
+// AskAgain returns a context in which a live client confirms stored answers with their hosts, each
+// unless it was asked for since that instant, whatever came of it. Requests are conditional where the
+// stored answer has a validator. A host that cannot answer leaves what is stored. A run that was
+// interrupted goes on where it was when it begins with the same instant again.
+func AskAgain(ctx context.Context, since time.Time) context.Context {
+	return context.WithValue(ctx, againKey{}, since)
+}
+
+// askedAgain reports whether the context wants a request to be sent whose newest exchange is of that time.
+func askedAgain(ctx context.Context, at time.Time) bool {
+	since, ok := ctx.Value(againKey{}).(time.Time)
+	return ok && at.Before(since)
 }
 
 // A flight is a request in progress; who wants the same waits for it.
@@ -123,7 +137,7 @@ func (s *cassette) answer(ctx context.Context, c *call) (answer, error) {
 	if s.mode == Replay {
 		return s.replay(ctx, c, h)
 	}
-	if have && !s.stale(c, h) {
+	if have && !s.stale(ctx, c, h) {
 		s.client.stats.hit()
 		return answer{ex: stored, checked: h.Latest.At}, nil
 	}
@@ -134,7 +148,6 @@ func (s *cassette) answer(ctx context.Context, c *call) (answer, error) {
 	if ctx.Err() != nil {
 		return ans, ctx.Err()
 	}
-	s.mark(c.key)
 	if err != nil {
 		// What is stored stays good when the host cannot be asked now.
 		var failed *Error
@@ -171,34 +184,14 @@ func (s *cassette) settle(c *call, ans answer, had bool) (answer, error) {
 }
 
 // stale reports whether a stored answer has to be asked for again.
-func (s *cassette) stale(c *call, h head) bool {
+func (s *cassette) stale(ctx context.Context, c *call, h head) bool {
 	switch {
 	case c.again:
 		return true
 	case c.fresh > 0:
 		return !h.Latest.Class.answers() || s.client.now().Sub(h.Latest.At) >= c.fresh
-	case s.mode != Refresh:
-		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, asked := s.asked[markOf(c.key)]
-	return !asked
-}
-
-// mark remembers, in refresh, that a key was asked for in this run.
-func (s *cassette) mark(key string) {
-	if s.mode != Refresh {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asked[markOf(key)] = struct{}{}
-}
-
-func markOf(key string) [16]byte {
-	sum := sha256.Sum256([]byte(key))
-	return [16]byte(sum[:16])
+	return askedAgain(ctx, h.Latest.At)
 }
 
 // replay answers from the store alone, with a failure if that is what was last seen.

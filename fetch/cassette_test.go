@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // One request at a time per key, whatever comes of it.
@@ -82,7 +87,7 @@ func TestFlightsSurviveCancel(t *testing.T) {
 	wg.Wait()
 }
 
-func TestRefresh(t *testing.T) {
+func TestAskAgain(t *testing.T) {
 	w := newWeb(t)
 	version := shows("one")
 	tagged := func(rw http.ResponseWriter, r *http.Request) {
@@ -121,11 +126,12 @@ func TestRefresh(t *testing.T) {
 		was[k] = v
 	}
 	w.clock.at = w.clock.at.Add(time.Hour)
-	c = w.client(t, store, tell, func(o *Options) { o.Mode = Refresh })
+	began := AskAgain(t.Context(), w.clock.at)
 	got := map[string]string{}
-	for range 2 { // the second time in one run asks nobody
+	for range 2 { // the second time asks nobody, nor does another client that goes on with the same run
+		c = w.client(t, store, tell)
 		for _, path := range paths {
-			page, err := c.Get(t.Context(), Request{URL: "http://h.example" + path})
+			page, err := c.Get(began, Request{URL: "http://h.example" + path})
 			var e *Error
 			switch {
 			case errors.As(err, &e):
@@ -142,7 +148,7 @@ func TestRefresh(t *testing.T) {
 		}
 	}
 	requests := map[string]int{"/tagged": 2, "/plain": 2, "/changing": 2, "/failing": 5, "/closing": 2, "/leaving": 2}
-	for path, want := range map[string]string{"/tagged": "same", "/plain": "same", "/changing": "new", "/failing": "same", "/closing": "same", "/leaving": ReasonGone} {
+	for path, want := range map[string]string{"/tagged": "same", "/plain": "same", "/changing": "new", "/failing": "same", "/closing": "same", "/leaving": "same"} {
 		if got[path] != want {
 			t.Errorf("%s: %s, want %s", path, got[path], want)
 		}
@@ -154,8 +160,18 @@ func TestRefresh(t *testing.T) {
 			t.Errorf("%s: %d requests, want %d", path, n, requests[path])
 		}
 	}
-	if n := c.Stats().Kept; n != 2 {
-		t.Errorf("%d stored answers kept, want the two that could not be confirmed", n)
+	kept := map[string]string{}
+	for _, path := range paths {
+		s, err := c.Standing("http://h.example" + path)
+		if err != nil || s.Gone() {
+			t.Errorf("%s is %+v, %v", path, s, err)
+		}
+		if s.Kept() || s.Leaving() {
+			kept[path] = s.Reason
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"/failing": "status_503", "/closing": "status_403", "/leaving": "status_404"}, kept); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	list, err := c.Exchanges("http://h.example/tagged")
 	if err != nil || len(list) != 2 || list[1].Status != http.StatusNotModified || list[1].SameAs != list[0].ID() || list[1].Body != list[0].Body {
@@ -171,8 +187,8 @@ func TestRefresh(t *testing.T) {
 		}
 		rw.WriteHeader(http.StatusNotModified)
 	}
-	c = w.client(t, store, func(o *Options) { o.Mode = Refresh })
-	page, err := c.Get(t.Context(), Request{URL: "http://h.example/tagged"})
+	w.clock.at = w.clock.at.Add(time.Hour)
+	page, err := c.Get(AskAgain(t.Context(), w.clock.at), Request{URL: "http://h.example/tagged"})
 	if err != nil || !page.Retrieved.Equal(first["/tagged"].Retrieved) {
 		t.Errorf("after a second 304: %v", err)
 	}
@@ -186,8 +202,8 @@ func TestUnaskedNotModified(t *testing.T) {
 	wantReason(t, err, ReasonStatus)
 }
 
-// In refresh, what is stored stays when the host may not or cannot be asked.
-func TestRefreshKeepsWhatItHas(t *testing.T) {
+// What is stored stays when the host may not or cannot be asked again.
+func TestAskAgainKeepsWhatItHas(t *testing.T) {
 	w := newWeb(t)
 	w.pages["h.example/page"] = shows("page")
 	store := memory(t)
@@ -196,11 +212,11 @@ func TestRefreshKeepsWhatItHas(t *testing.T) {
 	}
 	w.clock.at = w.clock.at.Add(48 * time.Hour)
 	w.pages["h.example/robots.txt"] = answers(200, "User-agent: *\nDisallow: /\n")
-	if _, err := w.client(t, store, func(o *Options) { o.Mode = Refresh }).Get(t.Context(), Request{URL: "http://h.example/page"}); err != nil {
+	if _, err := w.client(t, store).Get(AskAgain(t.Context(), w.clock.at), Request{URL: "http://h.example/page"}); err != nil {
 		t.Errorf("robots.txt closed: %v", err)
 	}
 	w.server.Close()
-	if _, err := w.client(t, store, func(o *Options) { o.Mode = Refresh }).Get(t.Context(), Request{URL: "http://h.example/page"}); err != nil {
+	if _, err := w.client(t, store).Get(AskAgain(t.Context(), w.clock.at), Request{URL: "http://h.example/page"}); err != nil {
 		t.Errorf("host away: %v", err)
 	}
 }
@@ -224,5 +240,73 @@ func TestReplayGivesStoredFailures(t *testing.T) {
 	_, err := c.Get(t.Context(), Request{URL: "http://h.example/never"})
 	if e := wantReason(t, err, ReasonNotStored); e.FailureClass() != "transient" || e.Excluded() != "" {
 		t.Errorf("a miss is %+v, want a failure that an import cures", e)
+	}
+}
+
+// What stood at a page's addresses before is told once per change, and asking about it is an answer that
+// an older capture changes.
+func TestVersions(t *testing.T) {
+	w := newWeb(t)
+	w.pages["h.example/page"] = inTurn(shows("one"), shows("one"), answers(503, ""), answers(503, ""), answers(503, ""), answers(503, ""), shows("two"), shows("one"))
+	store := memory(t)
+	sums := map[string][32]byte{}
+	c := w.client(t, store, func(o *Options) {
+		o.Answered = func(_ context.Context, key string, sum [32]byte) { sums[key] = sum }
+	})
+	told := func() (texts []string) {
+		t.Helper()
+		page, err := c.Get(t.Context(), Request{URL: "http://h.example/page"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages, err := c.Versions(t.Context(), page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range pages {
+			texts = append(texts, p.Text())
+		}
+		return texts
+	}
+	const key = "fetch/versions GET http://h.example/page"
+	var got [][]string
+	var last [32]byte
+	for range 5 {
+		if _, err := c.Get(AskAgain(t.Context(), w.clock.at), Request{URL: "http://h.example/page"}); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, told())
+		w.clock.at = w.clock.at.Add(24 * time.Hour)
+		last = sums[key]
+	}
+	page := func(s string) string { // as shows writes it
+		rec := httptest.NewRecorder()
+		shows(s)(rec, httptest.NewRequest(http.MethodGet, "/", nil))
+		return rec.Body.String()
+	}
+	one, two := page("one"), page("two")
+	if diff := cmp.Diff([][]string{nil, nil, nil, {one}, {one, two}}, got); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+	if sum, known, err := c.Current(t.Context(), key); err != nil || !known || sum != last {
+		t.Errorf("the answer about versions is %x, %v, %v; want %x", sum, known, err, last)
+	}
+	record(t, c.archive, Exchange{URL: "http://h.example/page", At: day.AddDate(-1, 0, 0), Status: 200, Class: ClassOK, Source: "warc:x"}, strings.NewReader("zero"))
+	if sum, _, err := c.Current(t.Context(), key); err != nil || sum == last {
+		t.Errorf("an older capture leaves the answer about versions as it was: %v", err)
+	}
+	if got := told(); len(got) != 3 || got[0] != "zero" {
+		t.Errorf("with an older capture: %q", got)
+	}
+	// What versions rest on is kept, bodies and all.
+	keep, err := Keep(store, slices.Values([]string{key}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.GC(t.Context(), keep); err != nil {
+		t.Fatal(err)
+	}
+	if got := told(); len(got) != 3 {
+		t.Errorf("after gc: %q", got)
 	}
 }

@@ -157,11 +157,20 @@ func (ex Exchange) compare(other Exchange) int {
 type head struct {
 	Count  int       `json:"count"`
 	Latest Exchange  `json:"latest"`
-	Usable *Exchange `json:"usable,omitzero"` // newest ok or gone where that is not Latest
+	Usable *Exchange `json:"usable,omitzero"` // the answer, where that is not Latest
 	Listed bool      `json:"listed,omitzero"` // its address is in the list of stored addresses
+
+	GoneSince time.Time `json:"gone_since,omitzero"` // the first of the latest answers that all said gone
+	Past      string    `json:"past,omitzero"`       // digest of the different ok answers before this one
 }
 
-// usable returns the newest exchange that answers.
+// GoneAfter is how long an address that was there has to be gone until that is believed: it is the least
+// time between the first answer that says so and one that says it again, with no other answer between.
+// Until then its last page stands, since a deployment or a rule at the edge makes whole sites vanish for
+// an hour.
+const GoneAfter = 24 * time.Hour
+
+// usable returns the exchange that answers: the newest ok or gone one, where gone is believed.
 func (h head) usable() (Exchange, bool) {
 	if h.Usable != nil {
 		return *h.Usable, true
@@ -184,15 +193,31 @@ func (h *head) add(ex Exchange) {
 	h.Latest = ex
 	h.Count++
 	h.Usable = nil
-	switch {
-	case !ex.Class.answers():
-		if had {
-			h.Usable = &old
+	switch ex.Class {
+	case ClassOK:
+		h.GoneSince = time.Time{}
+	case ClassGone:
+		if h.GoneSince.IsZero() {
+			h.GoneSince = ex.At
 		}
-	case had && old.Sum() == ex.Sum():
+	}
+	switch {
+	case !had:
+	case !ex.Class.answers(), h.doubts(old, ex):
+		h.Usable = &old
+	case old.Sum() == ex.Sum():
 		old.Header = withValidators(old.Header, ex.Header)
 		h.Usable = &old
+	case old.Class == ClassOK:
+		sum := old.Sum()
+		past := sha256.Sum256(append([]byte(h.Past), sum[:]...))
+		h.Past = hex.EncodeToString(past[:])
 	}
+}
+
+// doubts reports whether an answer that says gone is not yet believed of what was there.
+func (h *head) doubts(old, ex Exchange) bool {
+	return old.Class == ClassOK && ex.Class == ClassGone && ex.At.Sub(h.GoneSince) < GoneAfter
 }
 
 // withValidators copies a header with the validators of a newer one.
@@ -630,14 +655,23 @@ func (a *archive) addressesOf(final string) ([]string, error) {
 }
 
 // Keep tells which records of a store a collection of garbage leaves alone, given the dependency keys
-// that are still in use: of each, the newest exchange and the newest answer with its body, and every
-// robots.txt. It says yes to every bucket that is not one of fetch.
+// that are still in use: of each, the newest exchange and the newest answer with its body, of an address
+// whose versions were read every exchange with a body, and every robots.txt. It says yes to every bucket
+// that is not one of fetch.
 func Keep(s *kv.Store, keys iter.Seq[string]) (func(bucket, key string) bool, error) {
 	a := openArchive(s)
 	k := keeper{records: map[string]bool{}, bodies: map[string]bool{}, addresses: map[string]bool{}}
 	for key := range keys {
-		if key, ok := strings.CutPrefix(key, depPrefix); ok {
-			if err := k.mark(a, key); err != nil {
+		key, ok := strings.CutPrefix(key, depPrefix)
+		if !ok {
+			continue
+		}
+		key, versions := strings.CutPrefix(key, versionsPrefix)
+		if err := k.mark(a, key); err != nil {
+			return nil, err
+		}
+		if versions {
+			if err := k.markAll(a, key); err != nil {
 				return nil, err
 			}
 		}
@@ -674,6 +708,18 @@ func (k keeper) mark(a *archive, key string) error {
 		k.bodies[ex.Body] = true
 	}
 	return nil
+}
+
+// markAll keeps the exchanges of a request that tell its versions.
+func (k keeper) markAll(a *archive, key string) error {
+	list, _, err := a.list(key)
+	for _, ex := range list {
+		if ex.Class.answers() {
+			k.records[exchangeKey(ex.URL, key, ex.Seq)] = true
+			k.bodies[ex.Body] = true
+		}
+	}
+	return err
 }
 
 func (k keeper) keeps(bucket, key string) bool {

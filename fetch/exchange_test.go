@@ -113,7 +113,12 @@ func TestRecordOrder(t *testing.T) {
 		{"equal bodies keep the first", []step{{0, 200, ClassOK, "x"}, {1, 200, ClassOK, "a"}, {2, 200, ClassOK, "a"}, {3, 200, ClassOK, "a"}}, 3, 1},
 		{"an equal body after another is new", []step{{0, 200, ClassOK, "a"}, {1, 200, ClassOK, "b"}, {2, 200, ClassOK, "a"}}, 2, 2},
 		{"a wall keeps the last good", []step{{0, 200, ClassOK, "a"}, {1, 403, ClassBlocked, "no"}, {2, 503, ClassFailed, ""}}, 2, 0},
-		{"gone is an answer", []step{{0, 200, ClassOK, "a"}, {1, 404, ClassGone, "no"}, {2, 404, ClassGone, "no, again"}}, 2, 1},
+		{"gone once is not believed", []step{{0, 200, ClassOK, "a"}, {1, 404, ClassGone, "no"}}, 1, 0},
+		{"gone a day later is", []step{{0, 200, ClassOK, "a"}, {1, 404, ClassGone, "no"}, {2, 404, ClassGone, "no, again"}}, 2, 2},
+		{"gone in another way too", []step{{0, 200, ClassOK, "a"}, {1, 404, ClassGone, "no"}, {2, 410, ClassGone, "no more"}, {3, 410, ClassGone, ""}}, 3, 2},
+		{"an outage between is no answer", []step{{0, 200, ClassOK, "a"}, {1, 404, ClassGone, "no"}, {2, 503, ClassFailed, ""}, {3, 404, ClassGone, "no"}}, 3, 3},
+		{"a page between begins the count again", []step{{0, 200, ClassOK, "a"}, {1, 404, ClassGone, "no"}, {2, 200, ClassOK, "a"}, {3, 404, ClassGone, "no"}}, 3, 0},
+		{"gone from the first on is an answer", []step{{0, 404, ClassGone, "no"}}, 0, 0},
 		{"back from gone", []step{{0, 404, ClassGone, "no"}, {1, 200, ClassOK, "a"}, {2, 429, ClassThrottled, ""}}, 2, 1},
 		{"nothing good", []step{{0, 403, ClassBlocked, "a"}, {1, 500, ClassFailed, "b"}}, 1, -1},
 	}
@@ -280,10 +285,9 @@ func TestKeep(t *testing.T) {
 	}
 	w.clock.at = w.clock.at.Add(time.Hour)
 	c = w.client(t, store, func(o *Options) {
-		o.Mode = Refresh
 		o.Answered = func(_ context.Context, key string, _ [32]byte) { keys = append(keys, key) }
 	})
-	if _, err := c.Get(t.Context(), Request{URL: "http://h.example/old"}); err != nil {
+	if _, err := c.Get(AskAgain(t.Context(), w.clock.at), Request{URL: "http://h.example/old"}); err != nil {
 		t.Fatal(err)
 	}
 	keep, err := Keep(store, slices.Values(append(keys, "llm/x")))

@@ -5,7 +5,7 @@
 //
 // A request goes through a chain, outermost first:
 //
-//	cassette   answers from the store (live, replay, refresh); one request at a time per key
+//	cassette   answers from the store (live, replay) or confirms it (AskAgain); one request at a time per key
 //	authorizer the bearer token of a Call
 //	robots     RFC 9309, and the Crawl-delay of the group that applies
 //	retry      another attempt after errors that pass; Retry-After holds or parks the host
@@ -57,9 +57,8 @@ type Mode int
 
 // The values of Mode.
 const (
-	Live    Mode = iota // a stored answer is used, anything else is asked for
-	Replay              // only what is stored; nothing leaves the machine
-	Refresh             // every stored answer is confirmed with its host, once per Client
+	Live   Mode = iota // a stored answer is used, anything else is asked for; see AskAgain
+	Replay             // only what is stored; nothing leaves the machine
 )
 
 // String returns the name that the command line uses.
@@ -69,8 +68,6 @@ func (m Mode) String() string {
 		return "live"
 	case Replay:
 		return "replay"
-	case Refresh:
-		return "refresh"
 	}
 	return "mode " + strconv.Itoa(int(m))
 }
@@ -162,7 +159,7 @@ func (o Options) check() error {
 	if o.Store == nil {
 		return errors.New("make the fetch client: it has no store")
 	}
-	if o.Mode < Live || o.Mode > Refresh {
+	if o.Mode < Live || o.Mode > Replay {
 		return fmt.Errorf("make the fetch client: there is no %v", o.Mode)
 	}
 	if o.Mode != Replay && o.Contact == "" && len(o.AllowPrivate) == 0 && len(o.Resolve) == 0 {
@@ -210,8 +207,8 @@ type Client struct {
 	transport *http.Transport
 }
 
-// New makes a client over an open store, which stays the caller's to close. In live and refresh mode
-// it fails without a contact; when there is none but AllowPrivate or Resolve name hosts, only those
+// New makes a client over an open store, which stays the caller's to close. In live mode it
+// fails without a contact; when there is none but AllowPrivate or Resolve name hosts, only those
 // are asked.
 func New(o Options) (*Client, error) {
 	if err := o.check(); err != nil {
@@ -244,7 +241,7 @@ func New(o Options) (*Client, error) {
 	}
 	c.retry = &retrier{retries: max(o.Retries, 0), cap: o.RetryAfterCap, jitter: o.Jitter, now: o.Now, sleep: o.Sleep, limiter: c.limiter, next: c.limiter}
 	c.robots = &robots{client: c, agent: "assay", delay: o.CrawlDelayCap, limiter: c.limiter, known: map[string]robotsEntry{}, next: c.retry}
-	c.cassette = &cassette{client: c, mode: o.Mode, archive: c.archive, next: &authorizer{c.robots}, flights: map[string]*flight{}, asked: map[[16]byte]struct{}{}}
+	c.cassette = &cassette{client: c, mode: o.Mode, archive: c.archive, next: &authorizer{c.robots}, flights: map[string]*flight{}}
 	return c, nil
 }
 
@@ -668,9 +665,13 @@ func (c *Client) Current(_ context.Context, key string) ([32]byte, bool, error) 
 	if !ok {
 		return [32]byte{}, false, nil
 	}
+	key, versions := strings.CutPrefix(key, versionsPrefix)
 	h, ok, err := c.archive.head(key)
 	if err != nil {
 		return [32]byte{}, false, err
+	}
+	if versions {
+		return pastSum(h), true, nil
 	}
 	if !ok || h.answer().Class == "" {
 		return absentSum, true, nil
@@ -697,12 +698,16 @@ func (c *Client) Addresses(url string) ([]string, error) {
 
 // Stats count what a client did. Waited is the time that requests spent waiting for their hosts.
 type Stats struct {
-	Requests int                  `json:"requests"` // sent over the network, robots.txt and repeated attempts included
-	Hits     int                  `json:"hits"`     // answered from the store
-	Kept     int                  `json:"kept"`     // stored answers that stayed because their host could not confirm them
-	Bytes    int64                `json:"bytes"`    // of bodies read from the network, content coding kept
-	Waited   time.Duration        `json:"waited_ns"`
-	ByHost   map[string]HostStats `json:"by_host"`
+	Requests int `json:"requests"` // sent over the network, robots.txt and repeated attempts included
+	Hits     int `json:"hits"`     // answered from the store
+	Kept     int `json:"kept"`     // stored answers that stayed because their host could not confirm them
+
+	Conditional int `json:"conditional"`  // of Requests: those that named a stored answer to confirm
+	NotModified int `json:"not_modified"` // of Conditional: confirmed by 304
+
+	Bytes  int64                `json:"bytes"` // of bodies read from the network, content coding kept
+	Waited time.Duration        `json:"waited_ns"`
+	ByHost map[string]HostStats `json:"by_host"`
 }
 
 // HostStats are the Stats of one host.
@@ -754,6 +759,18 @@ func (s *counters) kept() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.total.Kept++
+}
+
+func (s *counters) conditional() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total.Conditional++
+}
+
+func (s *counters) notModified() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total.NotModified++
 }
 
 func (s *counters) snapshot() Stats {

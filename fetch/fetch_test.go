@@ -33,7 +33,6 @@ func TestNewChecksOptions(t *testing.T) {
 	}{
 		{"no store", Options{Contact: "x"}, "no store"},
 		{"live without contact", Options{Store: store}, "contact"},
-		{"refresh without contact", Options{Store: store, Mode: Refresh}, "contact"},
 		{"replay without contact", Options{Store: store, Mode: Replay}, ""},
 		{"live with contact", Options{Store: store, Contact: "mailto:a@b.example"}, ""},
 		{"only listed hosts", Options{Store: store, AllowPrivate: []string{"127.0.0.1:80"}}, ""},

@@ -54,6 +54,9 @@ func (r *recorder) send(ctx context.Context, c *call) (answer, error) {
 		ex.RequestBody = bodySum(c.body)
 	}
 	r.client.stats.request(hostOf(c.url))
+	if req.Header.Get("If-None-Match") != "" || req.Header.Get("If-Modified-Since") != "" {
+		r.client.stats.conditional()
+	}
 	resp, err := r.next.RoundTrip(req)
 	c.answered = r.client.now()
 	ex.Credential, ex.Dialled = note.credential, note.dialled
@@ -145,6 +148,7 @@ func (r *recorder) confirmed(ctx context.Context, c *call, ex Exchange) (answer,
 		ex, err := r.archive.record(ctx, ex, nil)
 		return answer{ex: ex, final: true}, err
 	}
+	r.client.stats.notModified()
 	ex.Header = withValidators(p.Header, ex.Header)
 	ex.Class, ex.SameAs, ex.Body, ex.Length, ex.Encoding = p.Class, p.ID(), p.Body, p.Length, p.Encoding
 	ex, err := r.archive.record(ctx, ex, nil)

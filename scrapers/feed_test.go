@@ -169,7 +169,7 @@ func TestHD08LeadsOfFeeds(t *testing.T) {
 func TestFeedListing(t *testing.T) {
 	item := func(u string) bool { return strings.Contains(u, "/claims/") }
 	web := folderFetcher{
-		"https://check.example/sitemap_index.xml": []byte(`<sitemapindex><sitemap><loc>/post-sitemap.xml</loc></sitemap><sitemap><loc>/page-sitemap.xml</loc></sitemap></sitemapindex>`),
+		"https://check.example/sitemap_index.xml": []byte(`<sitemapindex><sitemap><loc>/post-sitemap.xml</loc><lastmod>2022-01-03</lastmod></sitemap><sitemap><loc>/page-sitemap.xml</loc></sitemap></sitemapindex>`),
 		"https://check.example/post-sitemap.xml":  []byte(`<urlset><url><loc>/claims/a</loc><lastmod>2022-01-02T03:04:05+02:00</lastmod></url><url><loc>/about/</loc></url><url><loc>/claims/b</loc></url></urlset>`),
 		"https://check.example/feed/?paged=2":     []byte(`<rss><channel><item><link>/claims/c</link></item></channel></rss>`),
 		"https://check.example/feed/?paged=9":     []byte(`<rss><channel></channel></rss>`),
@@ -178,10 +178,10 @@ func TestFeedListing(t *testing.T) {
 		address string
 		want    Listing
 	}{
-		{"https://check.example/sitemap_index.xml", Listing{Refs: []corpus.Ref{}, More: []string{"https://check.example/post-sitemap.xml"}}},
+		{"https://check.example/sitemap_index.xml", Listing{Refs: []corpus.Ref{}, More: []string{"https://check.example/post-sitemap.xml"}, Modified: map[string]string{"https://check.example/post-sitemap.xml": "2022-01-03"}, Unsorted: true}},
 		{"https://check.example/post-sitemap.xml", Listing{
 			Refs:     []corpus.Ref{{Source: "x", URL: "https://check.example/claims/a"}, {Source: "x", URL: "https://check.example/claims/b"}},
-			Modified: map[string]string{"https://check.example/claims/a": "2022-01-02T01:04:05Z"},
+			Modified: map[string]string{"https://check.example/claims/a": "2022-01-02T01:04:05Z"}, Unsorted: true,
 		}},
 		{"https://check.example/feed/?paged=2", Listing{Refs: []corpus.Ref{{Source: "x", URL: "https://check.example/claims/c"}}, Next: "https://check.example/feed/?paged=3"}},
 		{"https://check.example/feed/?paged=9", Listing{Refs: []corpus.Ref{}}},

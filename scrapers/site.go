@@ -42,6 +42,10 @@ type Site struct {
 	Recognise func(base, address string) bool
 	// Start returns the first listing of every speaker (the site's slugs), or of all.
 	Start func(base string, speakers []string) []string
+	// Updates returns listings of what was added or changed since an instant, where the site has such: its
+	// feeds, WordPress's interface with modified_after. A refresh reads them beside the newest pages of
+	// Start, by Discover, and never instead of them. Nil means that the site has none.
+	Updates func(base string, speakers []string, since time.Time) []string
 	// Discover reads one listing page. It returns what the page shows, in its order: while a crawl
 	// pages on, new items push old ones to the next page, so the caller drops repeats by identity.
 	Discover func(ctx context.Context, f Fetcher, address string) (Listing, error)
@@ -72,10 +76,13 @@ type Listing struct {
 	Refs []corpus.Ref `json:"refs"`
 	Next string       `json:"next,omitzero"` // canonical address of the next page; "" on the last one
 	More []string     `json:"more,omitzero"` // further listings that this one names, as a sitemap index does
-	// Modified tells when pages changed, by address of the reference: RFC 3339 in UTC, or a day. What
+	// Modified tells when pages and further listings changed, by their addresses: RFC 3339 in UTC, or a day. What
 	// the listing says nothing about has no entry.
 	Modified map[string]string `json:"modified,omitzero"`
 	Notes    []string          `json:"notes,omitzero"` // what the listing holds that leads nowhere
+	// Unsorted says that the listing does not begin with what is newest, as most sitemaps, so that a refresh
+	// cannot end at what it knows.
+	Unsorted bool `json:"unsorted,omitzero"`
 }
 
 // A Fetcher makes the HTTP client that listings are crawled with.

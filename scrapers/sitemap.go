@@ -27,12 +27,8 @@ func feedListing(ctx context.Context, f Fetcher, source, address string, item, m
 
 // listing makes a listing of a feed that was asked for at an address.
 func (f Feed) listing(source, address string, item, mapped func(string) bool) Listing {
-	out := Listing{Refs: []corpus.Ref{}, Next: f.Next, Notes: f.Notes}
-	for _, e := range f.Entries {
-		if !item(e.URL) {
-			continue // feeds and sitemaps list the site's other pages too
-		}
-		out.Refs = append(out.Refs, corpus.Ref{Source: source, URL: e.URL, Found: e.Found})
+	out := Listing{Refs: []corpus.Ref{}, Next: f.Next, Notes: f.Notes, Unsorted: f.Kind == FeedURLs || f.Kind == FeedIndex}
+	changed := func(e Entry) {
 		if when := e.Changed(); when != "" {
 			if out.Modified == nil {
 				out.Modified = map[string]string{}
@@ -40,9 +36,17 @@ func (f Feed) listing(source, address string, item, mapped func(string) bool) Li
 			out.Modified[e.URL] = max(out.Modified[e.URL], when)
 		}
 	}
+	for _, e := range f.Entries {
+		if !item(e.URL) {
+			continue // feeds and sitemaps list the site's other pages too
+		}
+		out.Refs = append(out.Refs, corpus.Ref{Source: source, URL: e.URL, Found: e.Found})
+		changed(e)
+	}
 	for _, m := range f.Maps {
 		if mapped == nil || mapped(m.URL) {
 			out.More = append(out.More, m.URL)
+			changed(m)
 		}
 	}
 	if corpus.IdentityURL(out.Next) == corpus.IdentityURL(address) || !ofOrigin(out.Next, address) {
