@@ -361,6 +361,14 @@ func newPairs(t *testing.T, before, after report) (added []string) {
 	return added
 }
 
+// gone are captures of a page that is gone, one after the other, each a day after the one before.
+func (c *corpusLab) gone(address string, statuses ...int) (list []savedPage) {
+	for i, status := range statuses {
+		list = append(list, savedPage{url: address, status: status, at: fmt.Sprintf("2098-01-%02d", i+1), body: "gone"})
+	}
+	return list
+}
+
 // A claim whose page is gone, or says something else now, leaves the release with all that hangs on it.
 func TestVanishedClaimsLeave(t *testing.T) {
 	t.Parallel()
@@ -373,10 +381,9 @@ func TestVanishedClaimsLeave(t *testing.T) {
 	address := func(i int) string { return "http://" + c.checks[i].address("check.example") }
 	edited := c.checks[2]
 	edited.Claim = "The village of Lakeford has 17 wells."
-	c.saved(
-		savedPage{url: address(0), status: http.StatusGone, body: "gone"},
-		savedPage{url: address(1), status: http.StatusNotFound, body: "not here"},
-		savedPage{url: address(2), body: edited.page()})
+	c.saved(c.gone(address(0), http.StatusGone, http.StatusGone)...)
+	c.saved(c.gone(address(1), http.StatusGone, http.StatusNotFound)...)
+	c.saved(savedPage{url: address(2), body: edited.page()})
 	r, pages, _ := c.built(0)
 	if pages != 0 || r.ran("parse/politifact") != 3 {
 		t.Errorf("%d requests, %d pages parsed; want 0 and 3", pages, r.ran("parse/politifact"))
@@ -392,6 +399,8 @@ func TestVanishedClaimsLeave(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			// The claim in its place names the one whose text was edited.
+			data = bytes.ReplaceAll(data, []byte(`"supersedes":"`+ids[c.checks[2].Claim]+`"`), nil)
 			if bytes.Contains(data, []byte(id)) {
 				t.Errorf("%s still names %s", name, id)
 			}
@@ -504,7 +513,7 @@ func TestGCKeepsWhatReplayNeeds(t *testing.T) {
 	c := newCorpus(t, nil)
 	c.built(0)
 	// Leave something behind to drop: a claim that is gone, labels under another prompt.
-	c.saved(savedPage{url: "http://" + c.checks[0].address("check.example"), status: http.StatusGone, body: "gone"})
+	c.saved(c.gone("http://"+c.checks[0].address("check.example"), http.StatusGone, http.StatusGone)...)
 	kept, _, _ := c.built(0)
 	want := filesOf(t, kept.Release.Dir)
 	if err := os.RemoveAll(filepath.Join(c.dir, "release")); err != nil {
