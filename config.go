@@ -121,7 +121,7 @@ type Role struct {
 // Runtime is how a run goes about its work: addresses, speed, money. Secrets are named, never held.
 type Runtime struct {
 	Contact       string                   `yaml:"contact" json:"contact"` // in the User-Agent; required for a live build
-	Workers       int                      `yaml:"workers" json:"workers"` // claims at once; 0 means 16
+	Workers       int                      `yaml:"workers" json:"workers"` // claims at once; 0 means 64
 	Delay         time.Duration            `yaml:"delay" json:"delay"`     // least gap between requests to a host
 	HostDelay     map[string]time.Duration `yaml:"host_delay" json:"host_delay"`
 	RetryAfterCap time.Duration            `yaml:"retry_after_cap" json:"retry_after_cap"`

@@ -572,6 +572,11 @@ func (s stages) parse(site scrapers.Site) pipeline.Stage[string, []corpus.Claim]
 			if err != nil {
 				return nil, err
 			}
+			free, err := s.w.readers.take(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer free()
 			return site.Parse(page)
 		},
 	}
@@ -603,6 +608,11 @@ func (s stages) document() pipeline.Stage[string, corpus.Document] {
 			if err != nil {
 				return corpus.Document{}, err
 			}
+			free, err := s.w.readers.take(ctx)
+			if err != nil {
+				return corpus.Document{}, err
+			}
+			defer free()
 			return planner.PageDocument(page)
 		},
 	}

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -54,6 +55,7 @@ type Workspace struct {
 		*pipeline.Engine
 	}
 	leads   sync.Map // lead keys written in this process
+	readers slots
 	corrupt corruptions
 	replays bool // models answer from the store alone
 }
@@ -249,7 +251,30 @@ func (w *Workspace) workers() int {
 	if n := w.Config.Runtime.Workers; n > 0 {
 		return n
 	}
-	return 16
+	return defaultWorkers
+}
+
+// defaultWorkers is how many claims are worked on at once. Nearly all of them wait for a host, a model
+// or the disk, and the more of them wait for the disk together the fewer syncs it takes; what holds
+// the processor and the memory, reading a page, has slots of its own.
+const defaultWorkers = 64
+
+// slots bound how many pages are read at once: a tree is many times the size of its page, and more
+// readers than processors finish none of them sooner.
+type slots struct {
+	once sync.Once
+	free chan struct{}
+}
+
+// take waits for a slot; the func gives it back.
+func (s *slots) take(ctx context.Context) (func(), error) {
+	s.once.Do(func() { s.free = make(chan struct{}, 2*runtime.GOMAXPROCS(0)) })
+	select {
+	case s.free <- struct{}{}:
+		return func() { <-s.free }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (w *Workspace) protocol() annotate.Protocol {

@@ -99,8 +99,8 @@ func TestCharset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Charset != c.charset || p.CharsetFrom != c.from || !strings.Contains(p.Text(), c.contains) {
-			t.Errorf("%s: charset %q from %q, text %.80q; want %q from %q", c.name, p.Charset, p.CharsetFrom, p.Text(), c.charset, c.from)
+		if name, from := p.Charset(); name != c.charset || from != c.from || !strings.Contains(p.Text(), c.contains) {
+			t.Errorf("%s: charset %q from %q, text %.80q; want %q from %q", c.name, name, from, p.Text(), c.charset, c.from)
 		}
 		if !utf8.ValidString(p.Text()) {
 			t.Errorf("%s: the text is not UTF-8", c.name)
@@ -133,8 +133,8 @@ func TestHD01DeclaredCharset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Charset != c.charset || p.CharsetFrom != c.from {
-			t.Errorf("%s: charset %q from %q, want %q from %q", c.name, p.Charset, p.CharsetFrom, c.charset, c.from)
+		if name, from := p.Charset(); name != c.charset || from != c.from {
+			t.Errorf("%s: charset %q from %q, want %q from %q", c.name, name, from, c.charset, c.from)
 		}
 		doc, err := p.Doc()
 		if err != nil {
@@ -178,10 +178,11 @@ func TestCharsetCaptures(t *testing.T) {
 				t.Fatal(err)
 			}
 			all, _ := textOf(doc, nil, 1<<20)
+			name, from := p.Charset()
 			for _, field := range []string{"title", "body_contains", "first_item_title"} {
 				want := strings.Join(strings.Fields(r.text(field)), " ")
 				if !strings.Contains(all, want) {
-					t.Errorf("%s as %s, charset %s from %s: no %s %q", r.file, kind, p.Charset, p.CharsetFrom, field, want)
+					t.Errorf("%s as %s, charset %s from %s: no %s %q", r.file, kind, name, from, field, want)
 				}
 			}
 			if n := strings.Count(p.Text(), "\ufffd"); n > 1 {

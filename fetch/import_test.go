@@ -136,8 +136,9 @@ func TestImportDirExchange(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 			continue
 		}
-		if p.Status != want.status || p.Header.Get("Content-Type") != want.kind || !p.Retrieved.Equal(want.at) || p.Charset != want.charset || p.Source != "dir:site" {
-			t.Errorf("%s: status %d, type %q, retrieved %s, charset %q, source %q; want %+v", url, p.Status, p.Header.Get("Content-Type"), p.Retrieved, p.Charset, p.Source, want)
+		charset, _ := p.Charset()
+		if p.Status != want.status || p.Header.Get("Content-Type") != want.kind || !p.Retrieved.Equal(want.at) || charset != want.charset || p.Source != "dir:site" {
+			t.Errorf("%s: status %d, type %q, retrieved %s, charset %q, source %q; want %+v", url, p.Status, p.Header.Get("Content-Type"), p.Retrieved, charset, p.Source, want)
 		}
 	}
 }

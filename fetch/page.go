@@ -18,18 +18,17 @@ import (
 // A Page is an answer with its body, as Get returns it. Its methods may be called from many goroutines;
 // text, tree and article are made when they are first asked for and shared from then on.
 type Page struct {
-	URL         string   // canonical address that was asked for
-	Final       string   // canonical address that answered, after redirects
-	Addresses   []string // every address on the way, URL first, Final last
-	Status      int
-	Header      http.Header
-	Retrieved   time.Time
-	Source      string // network, warc:<name> or dir:<name>
-	Charset     string // standard name, such as utf-8 or windows-1252
-	CharsetFrom string // bom, header, meta or guess; both are empty for what is no text
+	URL       string   // canonical address that was asked for
+	Final     string   // canonical address that answered, after redirects
+	Addresses []string // every address on the way, URL first, Final last
+	Status    int
+	Header    http.Header
+	Retrieved time.Time
+	Source    string // network, warc:<name> or dir:<name>
 
 	body      []byte
 	truncated bool
+	charset   func() (name, from string)
 	text      func() string
 	sum       func() [32]byte
 	doc       func() (*html.Node, error)
@@ -65,8 +64,11 @@ func newPage(ex Exchange, body []byte, addresses []string) (*Page, error) {
 		Status: ex.Status, Header: ex.Header, Retrieved: ex.At, Source: ex.Source,
 		body: body, truncated: ex.Truncated, parse: html.Parse,
 	}
-	p.Charset, p.CharsetFrom = findCharset(ex.Header.Get("Content-Type"), body)
-	p.text = sync.OnceValue(func() string { return decodeText(p.Charset, p.body) })
+	p.charset = sync.OnceValues(func() (name, from string) { return findCharset(ex.Header.Get("Content-Type"), body) })
+	p.text = sync.OnceValue(func() string {
+		name, _ := p.charset()
+		return decodeText(name, p.body)
+	})
 	p.sum = sync.OnceValue(func() [32]byte { return sha256.Sum256(p.body) })
 	p.doc = sync.OnceValues(p.parseOnce)
 	p.article = sync.OnceValues(p.extract)
@@ -75,6 +77,10 @@ func newPage(ex Exchange, body []byte, addresses []string) (*Page, error) {
 
 // Bytes returns the body with transfer and content codings undone. It is shared: do not change it.
 func (p *Page) Bytes() []byte { return p.body }
+
+// Charset returns the standard name of the body's charset, such as utf-8 or windows-1252, and what it
+// was found by: bom, header, meta or guess. Both are empty for what is no text.
+func (p *Page) Charset() (name, from string) { return p.charset() }
 
 // Text returns the body as UTF-8, without a byte order mark. Bytes that do not belong to the charset
 // are U+FFFD.

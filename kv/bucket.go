@@ -1,9 +1,12 @@
 package kv
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"iter"
 	"strings"
 
@@ -15,9 +18,18 @@ const (
 	firstPage   = 64      // a reader that stops early should not pay for a whole page
 	pageBytes   = 8 << 20 // of stored values; a page of bodies is cut here
 
+	// Records up to this size are stored as they are: compressing one costs as much as all the rest of
+	// a Put, and saves a few hundred bytes.
+	plainBytes = 1 << 10
+
 	// Values up to this size, which records are and bodies are not, are compressed at the fastest level:
 	// the tables of the default one are larger than they, and cost as much as all the rest of a Put.
 	smallBytes = 4 << 10
+
+	// plainMark begins the form of a record that is not compressed, before its CRC-32C; a zstd frame
+	// begins with another byte.
+	plainMark = 0
+	plainHead = 1 + 4
 )
 
 // A Bucket is a named set of records of one type and version. It is a small value: copy it freely.
@@ -36,7 +48,7 @@ type Entry[V any] struct {
 }
 
 // In returns the bucket of the store with this name. Values are stored as JSON, a []byte as it is,
-// both zstd-compressed behind one byte that holds version; a record of another version reads as a
+// zstd-compressed unless they are small, behind one byte that holds version; a record of another version reads as a
 // CorruptError with ErrStale. A name is printable ASCII without space and does not start with '!',
 // a version lies in 0..255; In panics otherwise, because both are constants of the program.
 func In[V any](s *Store, name string, version int) Bucket[V] {
@@ -72,13 +84,14 @@ func (b Bucket[V]) Get(key string) (V, bool, error) {
 	if err != nil {
 		return zero, false, err
 	}
-	stored, ok, err := b.s.get(k)
+	var v V
+	var damage error
+	ok, err := b.s.read(k, func(stored []byte) { v, damage = b.decode(stored) })
 	if err != nil || !ok {
 		return zero, false, b.readError(key, err)
 	}
-	v, err := b.decode(stored)
-	if err != nil {
-		return zero, false, &CorruptError{b.name, key, err}
+	if damage != nil {
+		return zero, false, &CorruptError{b.name, key, damage}
 	}
 	return v, true, nil
 }
@@ -211,6 +224,11 @@ func (b Bucket[V]) encode(v V) ([]byte, error) {
 	if len(plain) > maxValueBytes {
 		return nil, fmt.Errorf("%d bytes are more than a record can have (%d)", len(plain), maxValueBytes)
 	}
+	if len(plain) <= plainBytes {
+		out := append(make([]byte, 0, 1+plainHead+len(plain)), b.version, plainMark)
+		out = binary.LittleEndian.AppendUint32(out, crc32.Checksum(plain, castagnoli))
+		return append(out, plain...), nil
+	}
 	enc := b.s.enc
 	if len(plain) <= smallBytes {
 		enc = b.s.fast
@@ -218,6 +236,39 @@ func (b Bucket[V]) encode(v V) ([]byte, error) {
 	return enc.EncodeAll(plain, append(make([]byte, 0, len(plain)/2+32), b.version)), nil
 }
 
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// unpack returns what encode packed behind the version byte; it may be a part of packed.
+func (b Bucket[V]) unpack(packed []byte) ([]byte, error) {
+	if len(packed) == 0 || packed[0] != plainMark {
+		plain, err := b.s.dec.DecodeAll(packed, nil)
+		if err != nil {
+			return nil, fmt.Errorf("decompress: %w", err)
+		}
+		return plain, nil
+	}
+	if len(packed) < plainHead {
+		return nil, errors.New("record is cut")
+	}
+	plain := packed[plainHead:]
+	if crc32.Checksum(plain, castagnoli) != binary.LittleEndian.Uint32(packed[1:]) {
+		return nil, errors.New("checksum of the record does not fit")
+	}
+	return plain, nil
+}
+
+// owned returns plain, copied if it is a part of stored; it is never nil.
+func owned(plain, stored []byte) []byte {
+	if len(plain) == 0 {
+		return []byte{}
+	}
+	if &plain[len(plain)-1] == &stored[len(stored)-1] {
+		return bytes.Clone(plain)
+	}
+	return plain
+}
+
+// decode reads a stored record. The value shares nothing with the bytes.
 func (b Bucket[V]) decode(stored []byte) (V, error) {
 	var v V
 	if len(stored) == 0 {
@@ -226,15 +277,12 @@ func (b Bucket[V]) decode(stored []byte) (V, error) {
 	if stored[0] != b.version {
 		return v, fmt.Errorf("version %d, not %d: %w", stored[0], b.version, ErrStale)
 	}
-	plain, err := b.s.dec.DecodeAll(stored[1:], nil)
+	plain, err := b.unpack(stored[1:])
 	if err != nil {
-		return v, fmt.Errorf("decompress: %w", err)
+		return v, err
 	}
 	if b.raw {
-		if plain == nil {
-			plain = []byte{}
-		}
-		*any(&v).(*[]byte) = plain
+		*any(&v).(*[]byte) = owned(plain, stored)
 		return v, nil
 	}
 	err = json.Unmarshal(plain, &v)
@@ -274,6 +322,12 @@ func (s *Store) view(f func(*badger.Txn) error) error {
 }
 
 func (s *Store) get(key []byte) (value []byte, ok bool, err error) {
+	ok, err = s.read(key, func(v []byte) { value = bytes.Clone(v) })
+	return value, ok, err
+}
+
+// read hands the value to use, which must not keep it.
+func (s *Store) read(key []byte, use func([]byte)) (ok bool, err error) {
 	err = s.view(func(txn *badger.Txn) error {
 		item, err := txn.Get(key)
 		if errors.Is(err, badger.ErrKeyNotFound) {
@@ -283,23 +337,25 @@ func (s *Store) get(key []byte) (value []byte, ok bool, err error) {
 			return &stopError{fmt.Errorf("read from store %s: %w", s.dir, err)}
 		}
 		ok = true
-		value, err = valueOf(item)
-		return err
+		return withValue(item, use)
 	})
-	return value, ok, err
+	return ok, err
 }
 
-// valueOf copies the value. Badger gives an empty one, without an error, for what it cannot read from
+// withValue hands the value to use, which must not keep it. Badger gives an empty one, without an error, for what it cannot read from
 // its value log; a record has at least its version byte.
-func valueOf(item *badger.Item) ([]byte, error) {
-	v, err := item.ValueCopy(nil)
-	if err == nil && len(v) == 0 {
-		err = errors.New("its value cannot be read from the log")
-	}
+func withValue(item *badger.Item, use func([]byte)) error {
+	err := item.Value(func(v []byte) error {
+		if len(v) == 0 {
+			return errors.New("its value cannot be read from the log")
+		}
+		use(v)
+		return nil
+	})
 	if err != nil {
-		return nil, &recordError{err}
+		return &recordError{err}
 	}
-	return v, nil
+	return nil
 }
 
 func (s *Store) has(key []byte) (ok bool, err error) {
@@ -342,16 +398,16 @@ func (s *Store) page(prefix, from []byte, size int, values bool) (p []stored, mo
 func readPage(txn *badger.Txn, prefix, from []byte, size int, values bool) (p []stored, more bool) {
 	it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix})
 	defer it.Close()
-	bytes := 0
+	held := 0
 	for it.Seek(from); it.Valid(); it.Next() {
-		if len(p) == size || bytes >= pageBytes {
+		if len(p) == size || held >= pageBytes {
 			return p, true
 		}
 		item := it.Item()
 		r := stored{key: string(item.Key())}
 		if values {
-			r.value, r.err = valueOf(item)
-			bytes += len(r.value)
+			r.err = withValue(item, func(v []byte) { r.value = bytes.Clone(v) })
+			held += len(r.value)
 		}
 		p = append(p, r)
 	}

@@ -1,9 +1,9 @@
 // Package kv is the store: typed buckets of records over Badger, and nothing else of Badger.
 //
-// A bucket is named and versioned (In), its records are JSON or bytes, zstd-compressed behind one
-// version byte. Keys are text in byte order; Key makes tuples of it. A write returns when it is on
-// disk: one committer goroutine puts the writes of all goroutines that wait into one transaction and
-// one sync. Scans go page by page and hold nothing of the store while they yield.
+// A bucket is named and versioned (In), its records are JSON or bytes behind one version byte, all but
+// small ones zstd-compressed. Keys are text in byte order; Key makes tuples of it. A write returns when
+// it is on disk: one committer goroutine puts the writes of all goroutines that wait into one
+// transaction and one sync. Scans go page by page and hold nothing of the store while they yield.
 //
 // A store is a folder that one process owns:
 //
@@ -11,8 +11,8 @@
 //	data-000007   the Badger folder; the highest number counts, lower ones are leftovers
 //	new-000008    a copy that was not finished; removed by the next Open
 //
-// In Badger a record is bucket 0x00 key => version byte, zstd frame. The record 0x00 "schema" holds
-// the version of this layout.
+// In Badger a record is bucket 0x00 key => version byte, zstd frame; or, for a small record, version
+// byte, 0x00, CRC-32C, JSON. The record 0x00 "schema" holds the version of this layout.
 //
 // Space comes back only by copying what lives to a fresh folder, which replaces the old one by a
 // rename: GC does it while the store is open, Close when too much is dead. Badger's own value log

@@ -20,7 +20,8 @@ type schema struct {
 	migrate map[int]func(*Store) error
 }
 
-var current = schema{Major: 1, Minor: 0}
+// Minor version 1 has small records that are not compressed beside those of version 0, which are.
+var current = schema{Major: 1, Minor: 1, migrate: map[int]func(*Store) error{0: func(*Store) error { return nil }}}
 
 func (v schema) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 

@@ -72,8 +72,9 @@ func (e *Engine) read(j job) (finding, error) {
 	case !ok:
 		return finding{reason: Missing, detail: "never ran", stale: true}, nil
 	}
-	e.touchDeps(rec.Deps)
-	return finding{item: rec.item(), stored: true}, nil
+	item := rec.item()
+	e.touchDeps(item.Deps)
+	return finding{item: item, stored: true}, nil
 }
 
 // judge fills reason, detail and stale of a stored item.

@@ -171,22 +171,10 @@ func (s *hexSum) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// depJSON is the stored form of a Dep.
 type depJSON struct {
 	Key string `json:"key"`
 	Sum hexSum `json:"sum"`
-}
-
-// MarshalJSON writes the sum in hexadecimal.
-func (d Dep) MarshalJSON() ([]byte, error) { return json.Marshal(depJSON{d.Key, hexSum(d.Sum)}) }
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (d *Dep) UnmarshalJSON(raw []byte) error {
-	var j depJSON
-	if err := json.Unmarshal(raw, &j); err != nil {
-		return err
-	}
-	*d = Dep{j.Key, Sum(j.Sum)}
-	return nil
 }
 
 // itemJSON is the stored form of an Item, and what people are shown.
@@ -195,7 +183,7 @@ type itemJSON struct {
 	Version   int             `json:"version"`
 	RecipeSum hexSum          `json:"recipe_sum"`
 	InputSum  hexSum          `json:"input_sum"`
-	Deps      []Dep           `json:"deps,omitempty"`
+	Deps      []depJSON       `json:"deps,omitempty"`
 	Out       json.RawMessage `json:"out,omitempty"`
 	OutSum    hexSum          `json:"out_sum,omitzero"`
 	Fail      *Failure        `json:"fail,omitempty"`
@@ -204,13 +192,21 @@ type itemJSON struct {
 }
 
 func (it Item) record() itemJSON {
+	var deps []depJSON
+	for _, d := range it.Deps {
+		deps = append(deps, depJSON{d.Key, hexSum(d.Sum)})
+	}
 	return itemJSON{hexSum(it.FP), it.Version, hexSum(it.RecipeSum), hexSum(it.InputSum),
-		it.Deps, it.Out, hexSum(it.OutSum), it.Fail, it.Excl, it.Seen}
+		deps, it.Out, hexSum(it.OutSum), it.Fail, it.Excl, it.Seen}
 }
 
 func (j itemJSON) item() Item {
+	var deps []Dep
+	for _, d := range j.Deps {
+		deps = append(deps, Dep{d.Key, Sum(d.Sum)})
+	}
 	return Item{Sum(j.FP), j.Version, Sum(j.RecipeSum), Sum(j.InputSum),
-		j.Deps, j.Out, Sum(j.OutSum), j.Fail, j.Excl, j.Seen}
+		deps, j.Out, Sum(j.OutSum), j.Fail, j.Excl, j.Seen}
 }
 
 // MarshalJSON writes the stored form; sums are hexadecimal.

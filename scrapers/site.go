@@ -235,11 +235,14 @@ func ofOrigin(address string, origins ...string) bool {
 
 // authority returns host and port of an address in their canonical spelling.
 func authority(address string) string {
-	u, err := url.Parse(corpus.IdentityURL(address))
-	if err != nil {
+	_, rest, ok := strings.Cut(corpus.IdentityURL(address), "://")
+	if !ok {
 		return ""
 	}
-	return u.Host
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
 // untracked returns an address without what tells how the page was reached; unlike the identity
