@@ -45,6 +45,16 @@ type Claim struct {
 	Number      int           `json:"number,omitzero"`     // row number in the table it was imported from
 	Supersedes  string        `json:"supersedes,omitzero"` // the claim in whose place on the page this one came
 	Earlier     []Ruling      `json:"earlier,omitzero"`    // what was ruled on this wording before, oldest first
+
+	// What the walk finds out about a claim; no parse stage fills it.
+	Category           Category `json:"category,omitzero"`
+	CategoryFrom       string   `json:"category_from,omitzero"`       // CategoryFromRule or CategoryFromModel
+	CategoryConfidence float64  `json:"category_confidence,omitzero"` // 0 to 1
+
+	// Where a claim that a person accepted stands; see CandidateClaim. A reviewed claim has none.
+	StatedIn   string `json:"stated_in,omitzero"`   // document id
+	StatedURL  string `json:"stated_url,omitzero"`  // the document's address
+	StatedSpan Span   `json:"stated_span,omitzero"` // of the document's text
 }
 
 // A Ruling is a verdict that a source gave before it changed its mind.
@@ -62,6 +72,8 @@ const (
 	FlagQuoteUnverified = "quote_unverified" // the quote does not occur in the document
 	FlagInjection       = "injection_suspected"
 	FlagTruncated       = "document_truncated" // the annotator saw a cut document
+	FlagZoneUnknown     = "zone_unknown"       // a time is printed whose zone is unknown, so only its day is kept
+	FlagDateUnread      = "date_unread"        // a date is printed that is none, so there is none
 )
 
 // VerdictStatus says where a verdict comes from; only source, human and adjudicated are gold.
@@ -81,6 +93,7 @@ const (
 	KindRedditComment = "reddit_comment"
 	KindLinkedArticle = "linked_article"
 	KindPage          = "page"
+	KindRecord        = "record" // of an interface's reply, its fields told in sentences
 )
 
 // BodyStatus says what a document's text is worth.
@@ -105,6 +118,8 @@ type Document struct {
 	URL         string     `json:"url,omitzero"`
 	Source      string     `json:"source,omitzero"`       // reddit.com/r/<name>, or the host
 	PublishedAt string     `json:"published_at,omitzero"` // RFC 3339, UTC, or a date where only that is known
+	Authors     []string   `json:"authors,omitzero"`      // as printed; for an alert, the office that issued it
+	Tags        []string   `json:"tags,omitzero"`         // sections and keywords of the page
 	RetrievedAt string     `json:"retrieved_at,omitzero"` // of the stored response or dump, RFC 3339
 	BodyStatus  BodyStatus `json:"body_status"`
 	SHA256      string     `json:"sha256"`            // of Content()

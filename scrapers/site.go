@@ -1,5 +1,6 @@
 // Package scrapers knows the sites and tables that claims come from. A site turns listing pages into
-// references and item pages into claims; a table turns rows into claims and links to documents.
+// references and item pages into claims, or into documents where it rates nothing; a table turns rows
+// into claims and links to documents.
 //
 // It stores nothing. Listings are crawled by colly over the client that the caller hands in, so
 // politeness, caching and replay are the caller's; item pages are fetched by the caller, and Parse
@@ -27,7 +28,7 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// A Site is one fact-checker. Base is the origin under which the site is reached, "" for its own;
+// A Site is one fact-checker, newsroom or institution. Base is the origin under which the site is reached, "" for its own;
 // a mirror or a test server has another.
 type Site struct {
 	Name      string
@@ -52,6 +53,14 @@ type Site struct {
 	// Parse returns the claims of an item page. A page that is no claim of this corpus is a
 	// corpus.ExcludedError, markup that is not known a *MarkupError.
 	Parse func(p *fetch.Page) ([]corpus.Claim, error)
+	// Read takes the place of Parse where pages report and rate nothing: news, institutions. It returns
+	// the documents of an item page, one of an article, one for each record of an interface's reply, with
+	// errors like those of Parse. Exactly one of the two is set.
+	Read func(p *fetch.Page) ([]corpus.Document, error)
+
+	// Category is what claims of this site are about unless the tags of their page say otherwise; "" says
+	// nothing.
+	Category corpus.Category
 }
 
 // All lists the sites by name.
