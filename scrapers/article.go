@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"assay/corpus"
 	"assay/fetch"
@@ -23,6 +24,10 @@ type articleForm struct {
 
 // ogTitle is an articleForm.Title for sites whose h1 is the name of the site.
 const ogTitle = "og:title"
+
+// shortArticle is the number of characters below which what readers see is no article but what a page
+// has around one.
+const shortArticle = 200
 
 // readArticle returns a reader of item pages of one form: one document a page. Dates are told by the
 // markup for machines where there is any, because what people see is often relative ("4 hours ago").
@@ -44,7 +49,7 @@ func readArticle(form articleForm) func(*fetch.Page) ([]corpus.Document, error) 
 			Title: form.title(doc, m, found.Title), Text: form.text(doc), RetrievedAt: p.Retrieved.UTC().Format(time.RFC3339),
 			Authors: m.authors(found.Byline), Tags: m.tags(), BodyStatus: corpus.BodyFull,
 		}
-		if d.Text == "" {
+		if d.Text == "" && utf8.RuneCountInString(found.Text) >= shortArticle {
 			d.Text = found.Text
 		}
 		if d.Title == "" || d.Text == "" {

@@ -10,7 +10,7 @@ import (
 
 // articleForms are the forms that captured pages of news and institutions are read with, by kind.
 var articleForms = map[string]articleForm{
-	"bbc-article": bbcForm, "ap-article": apForm, "reuters-article": reutersForm, "billboard-article": billboardForm, "people-article": peopleForm,
+	"bbc-article": bbcForm, "ap-article": apForm, "reuters-article": reutersNewsForm, "billboard-article": billboardForm, "people-article": peopleForm,
 	"nbc-article": nbcForm, "npr-article": nprForm, "npr-factcheck": nprForm, "cdc-html": cdcForm, "nasa-html": nasaForm,
 	"nature-article": {}, "tmz-article": {}, "deadline-article": {}, "indiewire-article": {Body: ".entry-content > p"},
 	"epa-html": {Title: "h1.page-title, main h1"}, "clinicaltrials-html": {Title: "h1.tr-h1", Body: ".tr-indent1 p, .tr-indent2, .ct-body3, p"}, "whitehouse-html": {},

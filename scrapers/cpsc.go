@@ -32,7 +32,7 @@ var cpsc = Site{
 		return ok && strings.EqualFold(path, cpscPath)
 	},
 	Start: func(base string, _ []string) []string { return []string{mirrored(base, cpscBase, cpscYear(cpscFirst))} },
-	Discover: discoverReplies("cpsc", func(r reply) (int, string, error) {
+	Discover: discoverReplies("cpsc", func(r response) (int, string, error) {
 		recalls, err := cpscRecalls("discover", r.address, r.body)
 		if err != nil || len(recalls) == 0 {
 			return 0, "", err

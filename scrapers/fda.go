@@ -110,14 +110,14 @@ type fdaRecord struct {
 // fdaDiscover reads one reply. Where the next one is stands in a Link header, or follows from the counts.
 func fdaDiscover(ctx context.Context, f Fetcher, address string) (Listing, error) {
 	none := Listing{Refs: []corpus.Ref{}}
-	r, err := ask(ctx, f, address)
+	r, err := listingResponse(ctx, f, address)
 	var status *StatusError
 	if errors.As(err, &status) {
 		var answer fdaReply
 		if decodeReply("discover", r.address, r.body, &answer) != nil || answer.Error == nil {
 			return Listing{}, err
 		}
-		if r.status == http.StatusNotFound && answer.Error.Code == "NOT_FOUND" {
+		if status.Status == http.StatusNotFound && answer.Error.Code == "NOT_FOUND" {
 			return none, nil // the interface's way to say that nothing was found
 		}
 		return Listing{}, fmt.Errorf("%w: %s: %s", err, answer.Error.Code, answer.Error.Message)
@@ -134,7 +134,7 @@ func fdaDiscover(ctx context.Context, f Fetcher, address string) (Listing, error
 
 var linkNext = regexp.MustCompile(`<([^<>]+)>\s*;\s*rel="?next"?`)
 
-func fdaNext(r reply, answer fdaReply) string {
+func fdaNext(r response, answer fdaReply) string {
 	got := answer.Meta.Results
 	seen := got.Skip + len(answer.Results)
 	if m := linkNext.FindStringSubmatch(r.header.Get("Link")); m != nil && seen < got.Total {

@@ -25,7 +25,7 @@ var noaa = Site{
 	Start: func(base string, _ []string) []string {
 		return []string{mirrored(base, noaaBase, "/alerts/active?status=actual")}
 	},
-	Discover: discoverReplies("noaa", func(r reply) (int, string, error) {
+	Discover: discoverReplies("noaa", func(r response) (int, string, error) {
 		list, err := noaaAlerts("discover", r.address, r.body)
 		next := ""
 		if list.Pagination.Next != "" {

@@ -29,6 +29,7 @@ var politifact = Site{
 	Start:     politifactStart,
 	Discover:  politifactDiscover,
 	Parse:     politifactParse,
+	Category:  corpus.Politics,
 }
 
 const politifactBase = "https://www.politifact.com"

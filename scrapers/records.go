@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -20,47 +17,11 @@ import (
 // item in one: Discover leads to the reply itself and to the next one, Read makes a document of each of
 // its records. What a record says in fields is told in sentences, so that it reads like any document.
 
-// maxReply bounds a reply that is read as a listing, in bytes. The client bounds it too, by the recipe.
-const maxReply = 32 << 20
-
-// A reply is what an interface answered.
-type reply struct {
-	address string // canonical, after redirects
-	status  int
-	header  http.Header
-	body    []byte
-}
-
-// ask gets one reply. A status that is none of 2xx is a *StatusError, with the reply beside it: some
-// interfaces say in it that nothing was found.
-func ask(ctx context.Context, f Fetcher, address string) (reply, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return reply{}, fmt.Errorf("discover %s: %w", address, err)
-	}
-	resp, err := f.HTTP().Do(req)
-	if err != nil {
-		return reply{}, fmt.Errorf("discover %s: %w", address, err)
-	}
-	r := reply{address: corpus.CanonicalURL(address), status: resp.StatusCode, header: resp.Header}
-	if resp.Request != nil && resp.Request.URL != nil {
-		r.address = corpus.CanonicalURL(resp.Request.URL.String())
-	}
-	r.body, err = io.ReadAll(io.LimitReader(resp.Body, maxReply))
-	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return r, fmt.Errorf("discover %s: %w", address, err)
-	}
-	if r.status < 200 || r.status > 299 {
-		return r, &StatusError{URL: r.address, Status: r.status}
-	}
-	return r, nil
-}
-
 // discoverReplies is the Discover of an interface: count says how many records a reply holds and where
 // the next one is. A reply without records leads nowhere.
-func discoverReplies(source string, count func(r reply) (records int, next string, err error)) func(context.Context, Fetcher, string) (Listing, error) {
+func discoverReplies(source string, count func(r response) (records int, next string, err error)) func(context.Context, Fetcher, string) (Listing, error) {
 	return func(ctx context.Context, f Fetcher, address string) (Listing, error) {
-		r, err := ask(ctx, f, address)
+		r, err := listingResponse(ctx, f, address)
 		if err != nil {
 			return Listing{}, err
 		}

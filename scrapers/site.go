@@ -65,7 +65,23 @@ type Site struct {
 
 // All lists the sites by name.
 var All = []Site{
+	ap,
+	bbc,
+	billboard,
+	cdc,
+	cpsc,
+	fda,
+	ftc,
+	nasa,
+	nbc,
+	noaa,
+	npr,
+	people,
 	politifact,
+	reutersNews,
+	usgs,
+	variety,
+	who,
 }
 
 // SiteNamed finds a site; the error names the known ones.
@@ -159,7 +175,8 @@ func listingPage(ctx context.Context, f Fetcher, address string) (*goquery.Docum
 	return doc, r.address, nil
 }
 
-// listingResponse fetches one listing of any kind through colly.
+// listingResponse fetches one listing of any kind through colly. The answer to a request that was not
+// granted comes beside its *StatusError: interfaces say in it what they have against the request.
 func listingResponse(ctx context.Context, f Fetcher, address string) (response, error) {
 	c := colly.NewCollector()
 	// Set after construction: COLLY_* variables override what is given as an option. Everything that
@@ -186,7 +203,6 @@ func listingResponse(ctx context.Context, f Fetcher, address string) (response, 
 		final := corpus.CanonicalURL(r.Request.URL.String())
 		if r.StatusCode != http.StatusOK {
 			failed = &StatusError{URL: final, Status: r.StatusCode}
-			return
 		}
 		out = &response{address: final, body: r.Body}
 		if r.Headers != nil {
@@ -196,13 +212,10 @@ func listingResponse(ctx context.Context, f Fetcher, address string) (response, 
 	if err := c.Visit(address); err != nil {
 		return response{}, fmt.Errorf("discover %s: %w", address, err)
 	}
-	if failed != nil {
-		return response{}, failed
-	}
 	if out == nil {
 		return response{}, fmt.Errorf("discover %s: no response", address)
 	}
-	return *out, nil
+	return *out, failed
 }
 
 // nextPage returns where the button with this label leads, "" if there is none or it leads back here or

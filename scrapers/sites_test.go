@@ -23,10 +23,11 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // An outcome is what a site makes of one fixture: the golden file beside it.
 type outcome struct {
-	Claims   []corpus.Claim `json:"claims,omitempty"`
-	Listing  *Listing       `json:"listing,omitempty"`
-	Excluded string         `json:"excluded,omitempty"`
-	Error    string         `json:"error,omitempty"`
+	Claims    []corpus.Claim    `json:"claims,omitempty"`
+	Documents []corpus.Document `json:"documents,omitempty"`
+	Listing   *Listing          `json:"listing,omitempty"`
+	Excluded  string            `json:"excluded,omitempty"`
+	Error     string            `json:"error,omitempty"`
 }
 
 func outcomeOf(claims []corpus.Claim, listing *Listing, err error) outcome {
@@ -50,7 +51,11 @@ func (f fixture) listing() bool { return strings.HasPrefix(f.file, "listing") }
 
 func (f fixture) page(t *testing.T) *fetch.Page {
 	t.Helper()
-	p, err := fetch.NewPage(f.address, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, f.body, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	kind := map[string]string{".xml": "application/xml", ".reply": "application/json"}[filepath.Ext(f.file)]
+	if kind == "" {
+		kind = "text/html"
+	}
+	p, err := fetch.NewPage(f.address, http.Header{"Content-Type": {kind + "; charset=utf-8"}}, f.body, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatalf("page %s: %v", f.file, err)
 	}
@@ -76,9 +81,13 @@ func fixtures(t *testing.T, site string) []fixture {
 		}
 		out = append(out, fixture{file, address, body})
 	}
-	pages, err := filepath.Glob(filepath.Join(dir, "*.html"))
-	if err != nil {
-		t.Fatal(err)
+	var pages []string
+	for _, pattern := range []string{"*.html", "*.xml", "*.reply"} {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
 	}
 	for _, page := range pages {
 		if !slices.ContainsFunc(out, func(f fixture) bool { return f.file == filepath.Base(page) }) {
@@ -100,6 +109,12 @@ func TestSites(t *testing.T) {
 			if !slices.Contains([]string{"captured", "documented", "unproven"}, site.Proven) {
 				t.Errorf("proven = %q", site.Proven)
 			}
+			if (site.Parse == nil) == (site.Read == nil) {
+				t.Fatal("exactly one of Parse and Read has to be set")
+			}
+			if _, err := corpus.CategoryNamed(string(site.Category)); site.Category != "" && err != nil {
+				t.Error(err)
+			}
 			seen := map[string]bool{}
 			for _, f := range fixtures(t, site.Name) {
 				t.Run(f.file, func(t *testing.T) {
@@ -107,28 +122,37 @@ func TestSites(t *testing.T) {
 					if again := run(t, site, f); !cmp.Equal(got, again) {
 						t.Errorf("a second reading differs:\n%s", cmp.Diff(got, again))
 					}
-					golden(t, filepath.Join("testdata", site.Name, strings.TrimSuffix(f.file, ".html")+".json"), got)
+					golden(t, filepath.Join("testdata", site.Name, strings.TrimSuffix(f.file, filepath.Ext(f.file))+".json"), got)
 					conforms(t, site, f, got)
 					seen["claim"] = seen["claim"] || got.Claims != nil
+					seen["reply"] = seen["reply"] || filepath.Ext(f.file) == ".reply"
+					seen["document"] = seen["document"] || got.Documents != nil
 					seen["excluded page"] = seen["excluded page"] || got.Excluded != "" && !f.listing()
 					seen["broken page"] = seen["broken page"] || got.Error != "" && !f.listing()
 					seen["listing with a next page"] = seen["listing with a next page"] || got.Listing != nil && got.Listing.Next != ""
+					seen["listing"] = seen["listing"] || got.Listing != nil && len(got.Listing.Refs) > 0
 					seen["last listing"] = seen["last listing"] || got.Listing != nil && len(got.Listing.Refs) > 0 && got.Listing.Next == ""
 				})
 			}
-			for _, kind := range []string{"claim", "excluded page", "broken page", "listing with a next page", "last listing"} {
+			kinds := []string{"claim", "excluded page", "broken page", "listing with a next page", "last listing"}
+			if site.Read != nil {
+				kinds = []string{"document", "broken page", "listing"}
+			}
+			for _, kind := range kinds {
 				if !seen[kind] {
 					t.Errorf("testdata/%s has no %s", site.Name, kind)
 				}
 			}
 			for _, body := range []string{"", "<p>hello", "{}", "\x00\xff"} {
 				f := fixture{"none.html", "https://" + site.Host + "/nothing/here", []byte(body)}
-				if claims, err := site.Parse(f.page(t)); err == nil {
-					t.Errorf("Parse of %q = %d claims without an error", body, len(claims))
+				if got := readItem(site, f.page(t)); got.Error == "" && got.Excluded == "" {
+					t.Errorf("reading %q = %+v without an error", body, got)
 				}
 			}
 			for _, start := range append(site.Start("", nil), site.Start("http://mirror.example:8080", []string{"a b"})...) {
-				if start != corpus.CanonicalURL(start) || site.Recognise("", start) || site.Recognise("http://mirror.example:8080", start) {
+				// The reply of an interface is listing and item in one.
+				item := site.Recognise("", start) || site.Recognise("http://mirror.example:8080", start)
+				if start != corpus.CanonicalURL(start) || item && !seen["reply"] {
 					t.Errorf("start address %s is not canonical, or taken for an item", start)
 				}
 			}
@@ -144,15 +168,34 @@ func run(t *testing.T, site Site, f fixture) outcome {
 		l, err := site.Discover(t.Context(), folderFetcher{address: f.body}, address)
 		return outcomeOf(nil, &l, err)
 	}
-	claims, err := site.Parse(f.page(t))
-	return outcomeOf(claims, nil, err)
+	return readItem(site, f.page(t))
+}
+
+// readItem reads an item page by whichever reader its site has.
+func readItem(site Site, p *fetch.Page) outcome {
+	if site.Read == nil {
+		claims, err := site.Parse(p)
+		return outcomeOf(claims, nil, err)
+	}
+	docs, err := site.Read(p)
+	out := outcomeOf(nil, nil, err)
+	if err == nil {
+		out.Documents = docs
+	}
+	return out
 }
 
 // conforms holds what is true of every site.
 func conforms(t *testing.T, site Site, f fixture, got outcome) {
 	t.Helper()
-	if item := site.Recognise("", f.address); item && f.listing() || !item && got.Claims != nil {
+	reply := filepath.Ext(f.file) == ".reply"
+	if item := site.Recognise("", f.address); item && f.listing() && !reply || !item && (got.Claims != nil || got.Documents != nil) {
 		t.Errorf("Recognise(%s) = %v", f.address, item)
+	}
+	for i, d := range got.Documents {
+		if d.ID != corpus.DocumentID(d.URL) || d.URL != corpus.CanonicalURL(d.URL) || d.Title == "" || d.Text == "" || d.Source == "" || d.BodyStatus == "" || d.SHA256 != d.Seal().SHA256 {
+			t.Errorf("document %d lacks something: %+v", i, d)
+		}
 	}
 	if got.Error != "" && !strings.Contains(got.Error, corpus.CanonicalURL(f.address)) {
 		t.Errorf("error %q does not name %s", got.Error, f.address)
@@ -182,7 +225,7 @@ func conforms(t *testing.T, site Site, f fixture, got outcome) {
 			t.Errorf("ref %+v is no canonical item address of %s", ref, site.Name)
 		}
 	}
-	if next := got.Listing.Next; next != corpus.CanonicalURL(next) || next != "" && site.Recognise("", next) {
+	if next := got.Listing.Next; next != corpus.CanonicalURL(next) || next != "" && site.Recognise("", next) && !reply {
 		t.Errorf("next = %q", next)
 	}
 }
@@ -218,7 +261,7 @@ func golden[T any](t *testing.T, file string, got T) {
 
 // unlisted compares the files of the folder with the two slices and says what is in one place alone.
 func unlisted(files []string, sites, tables []string) []string {
-	shared := []string{"site.go", "table.go", "claimreview.go", "claimreview_feed.go", "claimreview_json.go", "feed.go", "sitemap.go", "wordpress.go"}
+	shared := []string{"site.go", "table.go", "claimreview.go", "claimreview_feed.go", "claimreview_json.go", "feed.go", "sitemap.go", "wordpress.go", "article.go", "news.go", "records.go"}
 	var out []string
 	for _, f := range files {
 		if !strings.HasSuffix(f, ".go") || strings.HasSuffix(f, "_test.go") || slices.Contains(shared, f) {

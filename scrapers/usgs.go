@@ -22,7 +22,7 @@ var usgs = Site{
 	Delay:     time.Second,
 	Recognise: usgsRecognise,
 	Start:     func(base string, _ []string) []string { return []string{mirrored(base, usgsBase, usgsSummary)} },
-	Discover: discoverReplies("usgs", func(r reply) (int, string, error) {
+	Discover: discoverReplies("usgs", func(r response) (int, string, error) {
 		features, err := usgsFeatures("discover", r.address, r.body)
 		return len(features), "", err
 	}),
