@@ -32,6 +32,7 @@ package assay
 const (
 	KindDiscover = "discover"
 	KindParse    = "parse"
+	KindRead     = "read"
 	KindPlan     = "plan"
 	KindDocument = "document"
 	KindZero     = "zero"
@@ -50,6 +51,7 @@ func Stages() []StageKind {
 	return []StageKind{
 		{KindDiscover, "a listing page of a site gives references to item pages and the next listing"},
 		{KindParse, "an item page or an imported row gives claims"},
+		{KindRead, "an item page of news or an institution gives documents"},
 		{KindPlan, "a claim gives queries and the documents that they find"},
 		{KindDocument, "an address that a search or a post leads to gives a document"},
 		{KindZero, "a claim alone gives the annotator's answer without evidence"},

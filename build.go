@@ -137,7 +137,7 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 		ctx, cancel = context.WithTimeoutCause(ctx, o.MaxDuration+Grace, ErrTimeUp)
 		defer cancel()
 	}
-	if asksModels := until != KindDiscover && until != KindParse; asksModels {
+	if asksModels := until != KindDiscover && until != KindParse && until != KindRead; asksModels {
 		if rep.Canaries, err = w.canaries(ctx, !o.DryRun); err != nil {
 			rep.LLM = w.llm.Stats()
 			return rep, err

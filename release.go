@@ -323,7 +323,7 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	k := stages{w}
 	for _, s := range r.Sites {
 		if site, err := scrapers.SiteNamed(s.Name); err == nil {
-			f.Stages[k.parse(site).Name] = site.Version
+			f.Stages[k.of(site)] = site.Version
 		}
 	}
 	for _, t := range scrapers.Tables {

@@ -71,7 +71,7 @@ func (k *walk) run(ctx context.Context) error {
 		}
 		base := strings.TrimSuffix(sr.Base, "/")
 		lanes = append(lanes, func(ctx context.Context) iter.Seq2[struct{}, error] {
-			return pipeline.Each(ctx, k.w.workers(), k.refs(ctx, site, base), k.page(site))
+			return pipeline.Each(ctx, k.w.workers(), k.refs(ctx, site, base), k.item(site))
 		})
 	}
 	if slices.Contains(recipe.Discover, DiscoverImported) {
@@ -135,7 +135,7 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 				return true
 			}
 			seen[id] = true
-			k.e.Expect(k.stages.parse(site).Name, 1)
+			k.e.Expect(k.stages.of(site), 1)
 			var err error
 			ref.URL, err = k.w.storedAs(ref.URL)
 			return yield(ref, err)
@@ -234,6 +234,14 @@ func (k *walk) rows(table scrapers.Table) iter.Seq2[scrapers.Row, error] {
 			}
 		}
 	}
+}
+
+// item works on one item page, by whichever reader its site has.
+func (k *walk) item(site scrapers.Site) func(context.Context, corpus.Ref) (struct{}, error) {
+	if site.Read != nil {
+		return k.reading(site)
+	}
+	return k.page(site)
 }
 
 // page parses one item page and walks on from each of its claims.

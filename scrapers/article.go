@@ -231,9 +231,7 @@ func (a articleMarkup) tags() []string {
 	}
 	out = append(out, a.meta("article:tag")...)
 	for _, s := range append(a.meta("news_keywords", "sailthru.tags"), scalars(get(a.node, "keywords"))...) {
-		for _, tag := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ';' }) {
-			out = append(out, tag)
-		}
+		out = append(out, strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ';' })...)
 	}
 	return distinct(mapped(out, plain))
 }
