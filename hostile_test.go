@@ -273,7 +273,7 @@ func TestImportsRefuseEndlessTexts(t *testing.T) {
 		path := f.write("file", text)
 		f.with(func(w *Workspace) error {
 			r, err := w.Import(t.Context(), kind, path, ImportOptions{})
-			if r.Counts["problems"] != 1 || r.Counts["posts"]+r.Counts["pairs"]+r.Counts["rows"] != 1 {
+			if r.Counts["problems"] != 1 || r.Counts["posts"]+r.Counts["pairs"]+r.Counts["rows stored"] != 1 {
 				t.Errorf("%s: %v %q", kind, r.Counts, r.Problems)
 			}
 			return err

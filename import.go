@@ -35,13 +35,6 @@ const (
 	maxDocument = 4 << 20
 )
 
-func size(fields map[string]string) (n int) {
-	for _, v := range fields {
-		n += len(v)
-	}
-	return n
-}
-
 func newImportReport(kind, path string) *ImportReport {
 	return &ImportReport{Kind: kind, Path: path, Counts: map[string]int{}, Problems: []string{}}
 }
@@ -77,6 +70,7 @@ type ImportKind struct {
 type ImportOptions struct {
 	Base string // dir: address of the folder's root
 	As   string // claims-table: name of the format
+	Map  string // claims-table: which column is what of a claim, e.g. claim=statement,rating=label
 }
 
 // ImportKinds lists what can be imported.
@@ -191,80 +185,73 @@ func importClaims(ctx context.Context, w *Workspace, path string, o ImportOption
 		return nil, err
 	}
 	defer f.Close()
-	var table scrapers.Table
-	var in io.Reader = bufio.NewReaderSize(f, 1<<16)
-	if o.As != "" {
-		table, err = scrapers.TableNamed(o.As)
-	} else {
-		table, in, err = scrapers.DetectReader(f)
-	}
+	return r, w.importTable(ctx, r, filepath.Base(path), f, o)
+}
+
+// importTable stores the rows of a claims table, plain or compressed.
+func (w *Workspace) importTable(ctx context.Context, r *ImportReport, name string, file io.Reader, o ImportOptions) error {
+	in, closed, err := planner.Decompress(file)
 	if err != nil {
-		return r, err
+		return err
+	}
+	defer closed()
+	table, whole, err := o.table(in)
+	if err != nil {
+		return err
 	}
 	r.Counts["table "+table.Name] = 1
-	var rows []scrapers.Row
-	for row, err := range table.Read(in) {
+	rows := w.newRows(table, r)
+	var kept []scrapers.Row // of raguard, whose numbers are told
+	for row, err := range table.Read(name, whole) {
+		if stopped := ctx.Err(); stopped != nil {
+			return errors.Join(stopped, rows.flush())
+		}
 		if err != nil {
-			r.problem("%v", err)
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return r, err
-		}
-		if n := size(row.Fields); n > maxDocument {
-			r.problem("row %d: %d bytes are no claim's", row.Number, n)
+			if end := (*scrapers.EndError)(nil); errors.As(err, &end) {
+				return errors.Join(err, rows.flush()) // what came before the damage counts
+			}
+			rows.refuse(err)
 			continue
 		}
 		if table.Name == "raguard" {
-			rows = append(rows, row)
+			kept = append(kept, row)
 		}
-		if err := w.putRow(table.Name, row, r); err != nil {
-			return r, err
+		if err := rows.add(row); err != nil {
+			return err
 		}
+	}
+	if err := rows.flush(); err != nil {
+		return err
 	}
 	if table.Name == "raguard" {
 		sum, err := scrapers.Summary(func(yield func(scrapers.Row, error) bool) {
-			for _, row := range rows {
+			for _, row := range kept {
 				if !yield(row, nil) {
 					return
 				}
 			}
 		})
 		if err != nil {
-			return r, err
+			return err
 		}
 		r.Table = sum
 	}
-	return r, nil
+	return nil
 }
 
-// putRow stores a row and its links. A link whose document is known under a better id keeps it.
-func (w *Workspace) putRow(table string, row scrapers.Row, r *ImportReport) error {
-	key := kv.Key(table, row.Key)
-	links := row.Links
-	row.Links = nil
-	op, err := w.tables.Rows.PutOp(key, row)
-	if err != nil {
-		return err
+// table is the table that the options name, or that the file's start shows, and the whole file.
+func (o ImportOptions) table(in io.Reader) (scrapers.Table, io.Reader, error) {
+	switch {
+	case o.Map != "" && o.As != "" && o.As != "mapped":
+		return scrapers.Table{}, nil, fmt.Errorf("--map names the columns of any file, and --as %s a format that has its own", o.As)
+	case o.Map != "":
+		columns, err := scrapers.ParseColumns(o.Map)
+		return scrapers.Mapped(columns), in, err
+	case o.As != "":
+		table, err := scrapers.TableNamed(o.As)
+		return table, in, err
 	}
-	ops := []kv.Op{op}
-	for _, l := range links {
-		l.Row = table + "/" + row.Key
-		key := linkKey(l)
-		if has, err := w.tables.Links.Has(key); err != nil {
-			return err
-		} else if has {
-			continue
-		}
-		op, err := w.tables.Links.PutOp(key, l)
-		if err != nil {
-			return err
-		}
-		ops = append(ops, op)
-	}
-	r.Counts["rows"]++
-	r.Counts["links"] += len(links)
-	return w.store.Write(ops...)
+	return scrapers.DetectReader(in)
 }
 
 // linkKey orders the links of a row. A document that its table counts is one link whatever its id; a

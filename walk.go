@@ -383,7 +383,7 @@ func (k *walk) evidence(ctx context.Context, c corpus.Claim, links []corpus.Link
 	}
 	if slices.Contains(recipe.Evidence, EvidencePairs) {
 		for _, l := range links {
-			ev := add(l.DocumentID, "", corpus.Hit{Variant: -1, Rank: l.Rank, Source: tableOf(l.Row)})
+			ev := add(l.DocumentID, l.URL, corpus.Hit{Variant: -1, Rank: l.Rank, Source: tableOf(l.Row)})
 			ev.link = &l
 		}
 	}

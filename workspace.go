@@ -26,6 +26,7 @@ import (
 	"assay/llm"
 	"assay/pipeline"
 	"assay/planner"
+	"assay/scrapers"
 )
 
 // Version is what the User-Agent and assay version say.
@@ -120,7 +121,13 @@ func Open(ctx context.Context, dir string, o OpenOptions) (_ *Workspace, err err
 func (w *Workspace) openClients(o OpenOptions) (err error) {
 	rt, limits := w.Config.Runtime, w.Config.Recipe.Limits
 	mode := fetch.Live
-	if o.Replay || o.Offline || !o.Online && !w.Config.Recipe.asksTheWeb() {
+	asks := o.Online || w.Config.Recipe.asksTheWeb()
+	if !asks {
+		if asks, err = w.linksToPages(); err != nil {
+			return err
+		}
+	}
+	if o.Replay || o.Offline || !asks {
 		mode = fetch.Replay
 	}
 	if mode == fetch.Live && rt.Contact == "" {
@@ -175,6 +182,23 @@ func onThisMachine(address string) bool {
 // asksTheWeb reports whether a build by this recipe may have to fetch.
 func (r Recipe) asksTheWeb() bool {
 	return slices.Contains(r.Discover, DiscoverListing) || slices.Contains(r.Discover, DiscoverStored) || r.Planner.FollowLinks || r.asksInterfaces()
+}
+
+// linksToPages reports whether imported claims have pages for evidence, which a build by this recipe reads.
+func (w *Workspace) linksToPages() (bool, error) {
+	r := w.Config.Recipe
+	if !slices.Contains(r.Discover, DiscoverImported) || !slices.Contains(r.Evidence, EvidencePairs) {
+		return false, nil
+	}
+	for _, table := range scrapers.Tables {
+		if !table.Pages {
+			continue
+		}
+		for _, err := range w.tables.Links.Keys(table.Name+"/", "") {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // gap is the least time between two requests as fetch reads it: there, 0 asks for the default.

@@ -189,6 +189,7 @@ func (t Trace) Kept() []Candidate {
 type Link struct {
 	Row        string      `json:"row"` // key of the claim's imported row
 	DocumentID string      `json:"document_id"`
+	URL        string      `json:"url,omitzero"` // of a document that is a page, and did not come with the table
 	Label      StanceLabel `json:"label,omitzero"`
 	Number     int         `json:"number,omitzero"` // document number in the table
 	Rank       int         `json:"rank"`            // order within the claim, from 1

@@ -103,8 +103,68 @@ var PolitiFactRatings = RatingMap{Source: "politifact", Version: 1, Ratings: map
 	"no_flip": {Slug: "no_flip", Exclude: "flip_o_meter"},
 }}
 
-// RatingMaps lists every map, for the release and for assay list.
-var RatingMaps = []RatingMap{PolitiFactRatings}
+// AVeriTeCRatings are the four labels of AVeriTeC. Conflicting evidence, or evidence that was picked to
+// mislead, is neither true nor false.
+var AVeriTeCRatings = RatingMap{Source: "averitec", Version: 1, Ratings: map[string]Rating{
+	"supported": {Slug: "true", Verdict: True}, "refuted": {Slug: "false", Verdict: False},
+	"not_enough_evidence":                {Slug: "not_enough_evidence", Verdict: Uncertain},
+	"conflicting_evidence/cherrypicking": {Slug: "conflicting_evidence", Verdict: HalfTrue},
+}}
+
+// ClaimReviewRatings are the words of ClaimReview markup that say the same wherever they stand, in the
+// languages that fact-checkers write most. Misleading, altered, missing context and their like say what
+// is wrong, not how true a claim is: they wait for a person.
+var ClaimReviewRatings = RatingMap{Source: "claimreview", Version: 1, Ratings: map[string]Rating{
+	"true": {Slug: "true", Verdict: True}, "correct": {Slug: "true", Verdict: True}, "accurate": {Slug: "true", Verdict: True},
+	"vrai": {Slug: "true", Verdict: True}, "verdadero": {Slug: "true", Verdict: True}, "verdadeiro": {Slug: "true", Verdict: True},
+	"wahr": {Slug: "true", Verdict: True}, "richtig": {Slug: "true", Verdict: True}, "vero": {Slug: "true", Verdict: True},
+	"mostly_true": {Slug: "mostly_true", Verdict: MostlyTrue},
+	"half_true":   {Slug: "half_true", Verdict: HalfTrue}, "mixture": {Slug: "mixture", Verdict: HalfTrue}, "mixed": {Slug: "mixture", Verdict: HalfTrue},
+	"mostly_false": {Slug: "mostly_false", Verdict: MostlyFalse},
+	"false":        {Slug: "false", Verdict: False}, "not_true": {Slug: "false", Verdict: False}, "untrue": {Slug: "false", Verdict: False},
+	"incorrect": {Slug: "false", Verdict: False}, "faux": {Slug: "false", Verdict: False}, "falso": {Slug: "false", Verdict: False},
+	"falsa": {Slug: "false", Verdict: False}, "falsch": {Slug: "false", Verdict: False},
+	"pants_on_fire": {Slug: "pants_on_fire", Verdict: False},
+	"unproven":      {Slug: "unproven", Verdict: Uncertain}, "unverified": {Slug: "unproven", Verdict: Uncertain},
+}}
+
+// ClaimsKGRatings are ClaimsKG's own four ratings and the words of the sites that it keeps beside them.
+var ClaimsKGRatings = RatingMap{Source: "claimskg", Version: 1, Ratings: map[string]Rating{
+	"true": {Slug: "true", Verdict: True}, "mostly_true": {Slug: "mostly_true", Verdict: MostlyTrue},
+	"mixture": {Slug: "mixture", Verdict: HalfTrue}, "mixed": {Slug: "mixture", Verdict: HalfTrue}, "half_true": {Slug: "half_true", Verdict: HalfTrue},
+	"mostly_false": {Slug: "mostly_false", Verdict: MostlyFalse}, "false": {Slug: "false", Verdict: False}, "not_true": {Slug: "false", Verdict: False},
+	"pants_on_fire": {Slug: "pants_on_fire", Verdict: False}, "unproven": {Slug: "unproven", Verdict: Uncertain}, "unknown": {Slug: "unproven", Verdict: Uncertain},
+	"other": {Slug: "other", Exclude: "no_verdict"}, // what no rule of ClaimsKG knew
+}}
+
+// FakeNewsNetRatings are those of news items, by the list that an item is in.
+var FakeNewsNetRatings = RatingMap{Source: "fakenewsnet", Version: 1, Ratings: map[string]Rating{
+	"fake": {Slug: "false", Verdict: False}, "real": {Slug: "true", Verdict: True},
+}}
+
+// FEVERRatings are the three labels of FEVER.
+var FEVERRatings = RatingMap{Source: "fever", Version: 1, Ratings: map[string]Rating{
+	"supports": {Slug: "true", Verdict: True}, "refutes": {Slug: "false", Verdict: False},
+	"not_enough_info": {Slug: "not_enough_info", Verdict: Uncertain},
+}}
+
+// SixWayRatings are the words of the six-way scale itself.
+var SixWayRatings = RatingMap{Source: "six_way", Version: 1, Ratings: map[string]Rating{
+	"true": {Slug: "true", Verdict: True}, "mostly_true": {Slug: "mostly_true", Verdict: MostlyTrue}, "half_true": {Slug: "half_true", Verdict: HalfTrue},
+	"mostly_false": {Slug: "mostly_false", Verdict: MostlyFalse}, "false": {Slug: "false", Verdict: False}, "uncertain": {Slug: "uncertain", Verdict: Uncertain},
+}}
+
+// SnopesRatings are the ratings of Snopes that are degrees of truth. Miscaptioned, outdated, legend,
+// satire and attributions are not, and wait for a person.
+var SnopesRatings = RatingMap{Source: "snopes", Version: 1, Ratings: map[string]Rating{
+	"true": {Slug: "true", Verdict: True}, "mostly_true": {Slug: "mostly_true", Verdict: MostlyTrue}, "mixture": {Slug: "mixture", Verdict: HalfTrue},
+	"mostly_false": {Slug: "mostly_false", Verdict: MostlyFalse}, "false": {Slug: "false", Verdict: False}, "unproven": {Slug: "unproven", Verdict: Uncertain},
+}}
+
+// RatingMaps lists every map by source, for the release and for assay list.
+var RatingMaps = []RatingMap{
+	AVeriTeCRatings, ClaimReviewRatings, ClaimsKGRatings, FakeNewsNetRatings, FEVERRatings, PolitiFactRatings, SixWayRatings, SnopesRatings,
+}
 
 // A Projection turns ratings or verdicts into a coarser scale (methods 3.0, projections).
 type Projection struct {

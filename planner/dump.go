@@ -106,6 +106,10 @@ func dumpNames() []string {
 	return out
 }
 
+// Decompress returns what is inside a file packed by gzip, zstd or bzip2, or the file itself. closed
+// gives back what reading took.
+func Decompress(r io.Reader) (plain *bufio.Reader, closed func(), err error) { return decompress(r) }
+
 // decompress looks at the first bytes, not at the name: archives are renamed more often than
 // recompressed.
 func decompress(r io.Reader) (plain *bufio.Reader, closed func(), err error) {

@@ -1,12 +1,14 @@
 package scrapers
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"strings"
+	"unicode/utf8"
 )
 
 // A ClaimSearch is one reply of Google's Fact Check Tools (claims:search).
@@ -26,8 +28,8 @@ func ReadClaimSearch(r io.Reader) (ClaimSearch, error) {
 	if err := d.Decode(&reply); err != nil {
 		return ClaimSearch{}, fmt.Errorf("read reply of claims:search: %w", err)
 	}
-	if e, ok := reply["error"].(node); ok {
-		return ClaimSearch{}, fmt.Errorf("read reply of claims:search: the service says %s %s: %s", scalar(e["code"]), scalar(e["status"]), scalar(e["message"]))
+	if err := searchError(reply); err != nil {
+		return ClaimSearch{}, fmt.Errorf("read reply of claims:search: %w", err)
 	}
 	var failed []error
 	out := ClaimSearch{Reviews: []Review{}, Next: scalar(reply["nextPageToken"])}
@@ -60,15 +62,62 @@ func ReadClaimSearch(r io.Reader) (ClaimSearch, error) {
 	return out, errors.Join(failed...)
 }
 
+// searchError is the error that a reply is, nil if it is none.
+func searchError(reply node) error {
+	if e, ok := reply["error"].(node); ok {
+		return fmt.Errorf("the service says %s %s: %s", scalar(e["code"]), scalar(e["status"]), scalar(e["message"]))
+	}
+	return nil
+}
+
 // ReadClaimFeed yields the reviews of a ClaimReview feed: a DataFeed as Data Commons publishes it, a
 // list of its items, or items one after the other. It holds one item at a time. An item that is no
 // item is an error that names its place, and the next one follows; where the JSON itself is broken,
 // the error is the last.
 func ReadClaimFeed(r io.Reader) iter.Seq2[Review, error] {
 	return func(yield func(Review, error) bool) {
-		d := json.NewDecoder(r)
-		d.UseNumber()
-		f := claimFeed{d: d, yield: yield}
+		for item, err := range feedItems(r) {
+			if err != nil {
+				if !yield(Review{}, err) {
+					return
+				}
+				continue
+			}
+			for _, review := range item.reviews() {
+				if !yield(review, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A feedItem is one item of a feed: a DataFeedItem or a bare ClaimReview.
+type feedItem struct {
+	at  int // from 1
+	raw json.RawMessage
+	n   node
+}
+
+// reviews returns the reviews of an item, none where its list of them is null, as in some.
+func (i feedItem) reviews() []Review {
+	m := markup{base: scalar(i.n["url"]), ids: map[string]node{}}
+	m.index(i.n)
+	var out []Review
+	m.find(i.n, func(found node) { out = append(out, m.reviews(found, nil)...) })
+	if !isType(i.n, "ClaimReview") {
+		for k := range out {
+			out[k].Created = out[k].stamp("dateCreated", i.n["dateCreated"])
+		}
+	}
+	return out
+}
+
+// feedItems yields the items of a feed.
+func feedItems(r io.Reader) iter.Seq2[feedItem, error] {
+	return func(yield func(feedItem, error) bool) {
+		g := &gauge{r: r, left: recordBytes}
+		f := claimFeed{gauge: g, d: json.NewDecoder(g), yield: yield}
 		for {
 			switch err := f.value(); {
 			case errors.Is(err, io.EOF) && f.depth == 0, errors.Is(err, errStopped):
@@ -77,7 +126,7 @@ func ReadClaimFeed(r io.Reader) iter.Seq2[Review, error] {
 				if errors.Is(err, io.EOF) {
 					err = io.ErrUnexpectedEOF
 				}
-				yield(Review{}, fmt.Errorf("read claim feed after item %d: %w", f.items, err))
+				yield(feedItem{}, fmt.Errorf("read claim feed after item %d: %w", f.items, &EndError{err}))
 				return
 			}
 		}
@@ -91,14 +140,16 @@ var errStopped = errors.New("stopped")
 const feedDepth = 8
 
 type claimFeed struct {
+	gauge *gauge
 	d     *json.Decoder
-	yield func(Review, error) bool
+	yield func(feedItem, error) bool
 	items int
 	depth int // of the containers that are open
 }
 
 // value reads one value at the top: the feed, a list of items, or an item.
 func (f *claimFeed) value() error {
+	f.gauge.left = recordBytes
 	t, err := f.d.Token()
 	if err != nil {
 		return err
@@ -109,18 +160,19 @@ func (f *claimFeed) value() error {
 	case json.Delim('{'):
 		return f.object()
 	}
-	return f.item(t)
+	return f.item(nil)
 }
 
 // list reads items up to the end of an open list.
 func (f *claimFeed) list() error {
 	f.depth++
 	for f.d.More() {
-		var v any
-		if err := f.d.Decode(&v); err != nil {
+		f.gauge.left = recordBytes
+		var raw json.RawMessage
+		if err := f.d.Decode(&raw); err != nil {
 			return err
 		}
-		if err := f.item(v); err != nil {
+		if err := f.item(raw); err != nil {
 			return err
 		}
 	}
@@ -136,7 +188,7 @@ func (f *claimFeed) object() error {
 	if f.depth++; f.depth > feedDepth {
 		return errors.New("feeds lie inside feeds")
 	}
-	rest, feed := node{}, false
+	rest, feed := map[string]json.RawMessage{}, false
 	for f.d.More() {
 		t, err := f.d.Token()
 		if err != nil {
@@ -159,11 +211,11 @@ func (f *claimFeed) object() error {
 			}
 			continue
 		}
-		var v any
-		if err := f.d.Decode(&v); err != nil {
+		var raw json.RawMessage
+		if err := f.d.Decode(&raw); err != nil {
 			return err
 		}
-		rest[key] = v
+		rest[key] = raw
 	}
 	if _, err := f.d.Token(); err != nil {
 		return err
@@ -172,30 +224,40 @@ func (f *claimFeed) object() error {
 	if feed {
 		return nil
 	}
-	return f.item(rest)
+	raw, err := json.Marshal(rest)
+	if err != nil {
+		return err
+	}
+	return f.item(raw)
 }
 
-// item yields the reviews of one item. Items whose list of reviews is null are in the feed too.
-func (f *claimFeed) item(v any) error {
+// item yields one item.
+func (f *claimFeed) item(raw json.RawMessage) error {
 	f.items++
-	n, ok := v.(node)
-	if _, has := n["item"]; !ok || !has && !isType(n, "ClaimReview") {
-		if !f.yield(Review{}, fmt.Errorf("read claim feed: item %d is neither a DataFeedItem nor a ClaimReview", f.items)) {
-			return errStopped
-		}
-		return nil
+	n, err := nodeOf(raw)
+	if _, has := n["item"]; err == nil && !has && !isType(n, "ClaimReview") {
+		err = errors.New("is neither a DataFeedItem nor a ClaimReview")
 	}
-	m := markup{base: scalar(n["url"]), ids: map[string]node{}}
-	m.index(n)
-	var reviews []Review
-	m.find(n, func(found node) { reviews = append(reviews, m.reviews(found, nil)...) })
-	for _, r := range reviews {
-		if !isType(n, "ClaimReview") {
-			r.Created = r.stamp("dateCreated", n["dateCreated"])
-		}
-		if !f.yield(r, nil) {
-			return errStopped
-		}
+	if err != nil {
+		err = fmt.Errorf("read claim feed: item %d %w", f.items, err)
+	}
+	if !f.yield(feedItem{at: f.items, raw: raw, n: n}, err) {
+		return errStopped
 	}
 	return nil
+}
+
+// nodeOf reads an object, numbers as they are written.
+func nodeOf(raw []byte) (node, error) {
+	if !utf8.Valid(raw) {
+		return nil, errNotUTF8
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, errors.New("is no object")
+	}
+	n, _ := v.(node)
+	return n, nil
 }

@@ -338,10 +338,10 @@ func TestReadClaimFeed(t *testing.T) {
 		{review("a") + "\n" + item("["+review("b")+"]") + "\n", "a ; b 2019-12-09"},
 		{``, ""},
 		{`{"dataFeedElement":[7,{"name":"x"},` + item("["+review("a")+"]") + `]}`, "error: read claim feed: item 1 is neither a DataFeedItem nor a ClaimReview; error: read claim feed: item 2 is neither a DataFeedItem nor a ClaimReview; a 2019-12-09"},
-		{`{"dataFeedElement":[` + item("["+review("a")+"]") + `,{"@ty`, "a 2019-12-09; error: read claim feed after item 1: unexpected EOF"},
-		{`{"dataFeedElement":[` + item("["+review("a")+"]"), "a 2019-12-09; error: read claim feed after item 1: unexpected EOF"},
-		{`<html>`, "error: read claim feed after item 0: invalid character '<' looking for beginning of value"},
-		{strings.Repeat(`{"dataFeedElement":`, 5000), "error: read claim feed after item 0: feeds lie inside feeds"},
+		{`{"dataFeedElement":[` + item("["+review("a")+"]") + `,{"@ty`, "a 2019-12-09; error: read claim feed after item 1: unexpected EOF; nothing after it is read"},
+		{`{"dataFeedElement":[` + item("["+review("a")+"]"), "a 2019-12-09; error: read claim feed after item 1: unexpected EOF; nothing after it is read"},
+		{`<html>`, "error: read claim feed after item 0: invalid character '<' looking for beginning of value; nothing after it is read"},
+		{strings.Repeat(`{"dataFeedElement":`, 5000), "error: read claim feed after item 0: feeds lie inside feeds; nothing after it is read"},
 	}
 	for _, tt := range tests {
 		var got []string

@@ -25,7 +25,7 @@ var pairs = Table{
 	Doc:       "claims of imported pairs, or any CSV with the columns claim and verdict",
 	Proven:    "documented",
 	Reference: "this program's README",
-	Columns:   []string{pairsClaim, pairsVerdict},
+	Shapes:    []Shape{{Form: FormCSV, Columns: []string{pairsClaim, pairsVerdict}}},
 	Read:      pairsRead,
 	Parse:     pairsParse,
 }
@@ -55,7 +55,7 @@ func RAGuardRow(number int, claim, original string) (Row, error) {
 	return row, nil
 }
 
-func pairsRead(r io.Reader) iter.Seq2[Row, error] {
+func pairsRead(_ string, r io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		cr := csv.NewReader(withoutBOM(r))
 		header, err := cr.Read()
@@ -86,7 +86,7 @@ func pairsRead(r io.Reader) iter.Seq2[Row, error] {
 				continue
 			}
 			row := PairsRow(record[claim], record[verdict])
-			row.Number = n
+			row.Number, row.At = n, n
 			if !yield(row, nil) {
 				return
 			}

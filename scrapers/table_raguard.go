@@ -33,12 +33,12 @@ var raguard = Table{
 	Doc:       "RAGuard's claims.csv: claims with PolitiFact ratings, ids and labels of Reddit documents",
 	Proven:    "captured",
 	Reference: "the published table of 2,648 claims, huggingface.co/datasets/UCSC-IRKM/RAGuard",
-	Columns:   raguardColumns,
+	Shapes:    []Shape{{Form: FormCSV, Columns: raguardColumns}},
 	Read:      raguardRead,
 	Parse:     raguardParse,
 }
 
-func raguardRead(r io.Reader) iter.Seq2[Row, error] {
+func raguardRead(_ string, r io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		cr := csv.NewReader(withoutBOM(r))
 		header, err := cr.Read()
@@ -76,7 +76,7 @@ func raguardRead(r io.Reader) iter.Seq2[Row, error] {
 				}
 				continue
 			}
-			seen[row.Number] = n
+			seen[row.Number], row.At = n, n
 			if !yield(row, nil) {
 				return
 			}

@@ -3,6 +3,7 @@ package scrapers
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -19,19 +20,29 @@ import (
 
 // A tableOutcome is what a table makes of its fixture: the golden file beside it.
 type tableOutcome struct {
-	Rows   []Row          `json:"rows"`
-	Claims []corpus.Claim `json:"claims"`
+	Rows    []Row          `json:"rows"`
+	Claims  []corpus.Claim `json:"claims"`
+	Refused []string       `json:"refused,omitempty"`
+	LeftOut []string       `json:"left_out,omitempty"` // rows whose claims are excluded
+	Notes   []string       `json:"notes,omitempty"`
 }
 
-func readTable(t *testing.T, table Table, r io.Reader) tableOutcome {
+func readTable(t *testing.T, table Table, name string, r io.Reader) tableOutcome {
 	t.Helper()
 	var got tableOutcome
-	for row, err := range table.Read(r) {
+	for row, err := range table.Read(name, r) {
 		if err != nil {
-			t.Fatal(err)
+			got.Refused = append(got.Refused, err.Error())
+			continue
 		}
+		for _, note := range row.Notes {
+			got.Notes = append(got.Notes, fmt.Sprintf("row %d: %s", row.At, note))
+		}
+		row.At, row.Notes = 0, nil
 		claims, err := table.Parse(row)
-		if err != nil {
+		if ex := (*corpus.ExcludedError)(nil); errors.As(err, &ex) {
+			got.LeftOut = append(got.LeftOut, row.Key+": "+ex.Error())
+		} else if err != nil {
 			t.Fatal(err)
 		}
 		got.Rows, got.Claims = append(got.Rows, row), append(got.Claims, claims...)
@@ -45,45 +56,71 @@ func TestTables(t *testing.T) {
 	}
 	for _, table := range Tables {
 		t.Run(table.Name, func(t *testing.T) {
-			if table.Version < 1 || table.Doc == "" || table.Reference == "" || len(table.Columns) == 0 {
+			if table.Version < 1 || table.Doc == "" || table.Reference == "" || (len(table.Shapes) == 0) != (table.Name == "mapped") {
 				t.Errorf("version, doc, reference or columns are missing: %+v", table)
 			}
 			if !slices.Contains([]string{"captured", "documented", "unproven"}, table.Proven) {
 				t.Errorf("proven = %q", table.Proven)
 			}
-			file := filepath.Join("testdata", table.Name, "claims.csv")
-			raw, err := os.ReadFile(file)
+			files, err := os.ReadDir(filepath.Join("testdata", "tables", table.Name))
 			if err != nil {
 				t.Fatalf("table %s has no fixture: %v", table.Name, err)
 			}
-			found, whole, err := DetectReader(strings.NewReader(string(raw)))
-			if err != nil || found.Name != table.Name {
-				t.Fatalf("DetectReader(%s) = %q, %v", file, found.Name, err)
-			}
-			got := readTable(t, table, whole)
-			if again := readTable(t, table, iotest.OneByteReader(strings.NewReader("\ufeff"+string(raw)))); !cmp.Equal(got, again) {
-				t.Errorf("a byte order mark or short reads change the rows:\n%s", cmp.Diff(got, again))
-			}
-			keys := map[string]bool{}
-			for _, row := range got.Rows {
-				if row.Key == "" || keys[row.Key] {
-					t.Errorf("key %q of row %d is empty or comes twice", row.Key, row.Number)
-				}
-				keys[row.Key] = true
-				for i, l := range row.Links {
-					if l.Row != row.Key || l.Rank != i+1 {
-						t.Errorf("link %d of row %s is %+v", i, row.Key, l)
-					}
+			fixtures := 0
+			for _, f := range files {
+				if !strings.HasSuffix(f.Name(), goldenSuffix) {
+					fixtures++
+					tableFixture(t, table, f.Name())
 				}
 			}
-			for _, c := range got.Claims {
-				if c.Source != table.Name || c.ID != corpus.ClaimID(c.Text, c.Speaker, c.ReviewURL, c.StatedDate) || c.Number == 0 {
-					t.Errorf("claim %+v has another source or id, or no number", c)
-				}
+			if fixtures == 0 {
+				t.Errorf("table %s has no fixture", table.Name)
 			}
-			goldenTable(t, filepath.Join("testdata", table.Name, "claims.json"), got)
 		})
 	}
+}
+
+// goldenSuffix follows the name of a fixture.
+const goldenSuffix = ".golden.json"
+
+func tableFixture(t *testing.T, table Table, name string) {
+	t.Helper()
+	file := filepath.Join("testdata", "tables", table.Name, name)
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := io.Reader(strings.NewReader(string(raw)))
+	if table.Name == "mapped" {
+		table = Mapped(Columns{"claim": "statement", "rating": "label", "date": "said on", "speaker": "who", "url": "check"})
+	} else {
+		var found Table
+		if found, whole, err = DetectReader(whole); err != nil || found.Name != table.Name {
+			t.Fatalf("DetectReader(%s) = %q, %v", file, found.Name, err)
+		}
+	}
+	got := readTable(t, table, name, whole)
+	if again := readTable(t, table, name, iotest.OneByteReader(strings.NewReader("\ufeff"+string(raw)))); !cmp.Equal(got, again) {
+		t.Errorf("%s: a byte order mark or short reads change the rows:\n%s", file, cmp.Diff(got, again))
+	}
+	keys := map[string]bool{}
+	for _, row := range got.Rows {
+		if row.Key == "" || keys[row.Key] {
+			t.Errorf("%s: key %q of row %d is empty or comes twice", file, row.Key, row.At)
+		}
+		keys[row.Key] = true
+		for i, l := range row.Links {
+			if l.Row != row.Key || l.Rank != i+1 || table.Pages != (l.URL != "") {
+				t.Errorf("%s: link %d of row %s is %+v", file, i, row.Key, l)
+			}
+		}
+	}
+	for _, c := range got.Claims {
+		if c.Source != table.Name || c.ID != corpus.ClaimID(c.Text, c.Speaker, c.ReviewURL, c.StatedDate) || c.Text == "" {
+			t.Errorf("%s: claim %+v has another source or id, or no text", file, c)
+		}
+	}
+	goldenTable(t, file+goldenSuffix, got)
 }
 
 func goldenTable(t *testing.T, file string, got tableOutcome) {
@@ -112,10 +149,10 @@ func goldenTable(t *testing.T, file string, got tableOutcome) {
 }
 
 func TestDetect(t *testing.T) {
-	if got, err := Detect([]string{"Original Verdict", "Claim", "Claim ID", "Verdict", "Notes", "Document IDs", "Document Labels"}); err != nil || got.Name != "raguard" {
+	if got, err := Detect(Sample{Form: FormCSV, Columns: []string{"Original Verdict", "Claim", "Claim ID", "Verdict", "Notes", "Document IDs", "Document Labels"}}); err != nil || got.Name != "raguard" {
 		t.Errorf("Detect of reordered columns with one more = %q, %v", got.Name, err)
 	}
-	_, err := Detect([]string{"Claim ID", "Claim", "Verdict", "Document IDs", "Document Labels"})
+	_, err := Detect(Sample{Form: FormCSV, Columns: []string{"Claim ID", "Claim", "Verdict", "Document IDs", "Document Labels"}})
 	if err == nil || !strings.Contains(err.Error(), `nearest is raguard, which also needs ["Original Verdict"]`) {
 		t.Errorf("Detect without a column = %v; want what is missing", err)
 	}
@@ -153,8 +190,8 @@ func TestRAGuardErrorsNameRowAndColumn(t *testing.T) {
 	for _, tt := range tests {
 		var errs []string
 		var numbers []int
-		for row, err := range raguard.Read(strings.NewReader(raguardHead + good + tt.row + "\n" + `9,"Line
-break",False,[9],['misleading'],false` + "\n")) {
+		for row, err := range raguard.Read("", strings.NewReader(raguardHead+good+tt.row+"\n"+`9,"Line
+break",False,[9],['misleading'],false`+"\n")) {
 			if err != nil {
 				errs = append(errs, err.Error())
 				continue
@@ -170,7 +207,7 @@ break",False,[9],['misleading'],false` + "\n")) {
 	}
 	for name, table := range map[string]string{"empty file": "", "no such column": "Claim ID,Claim\n", "quote without end": raguardHead + "1,\"C\n"} {
 		n := 0
-		for _, err := range raguard.Read(strings.NewReader(table)) {
+		for _, err := range raguard.Read("", strings.NewReader(table)) {
 			if n++; err == nil || n > 1 {
 				t.Errorf("%s: item %d has error %v", name, n, err)
 			}
@@ -180,11 +217,11 @@ break",False,[9],['misleading'],false` + "\n")) {
 		}
 	}
 	for _, rows := range []string{good, `x,C,True,[2],['unrelated'],true` + "\n", "1,short\n"} {
-		for range raguard.Read(strings.NewReader(raguardHead + rows + rows)) {
+		for range raguard.Read("", strings.NewReader(raguardHead+rows+rows)) {
 			break // a reader may stop at any row
 		}
 	}
-	if _, err := Summary(raguard.Read(strings.NewReader(raguardHead + "x\n"))); err == nil {
+	if _, err := Summary(raguard.Read("", strings.NewReader(raguardHead+"x\n"))); err == nil {
 		t.Error("Summary of a broken table gives no error")
 	}
 }
@@ -294,11 +331,11 @@ func FuzzPythonStrings(f *testing.F) {
 }
 
 func TestSummary(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("testdata", "raguard", "claims.csv"))
+	raw, err := os.ReadFile(filepath.Join("testdata", "tables", "raguard", "claims.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Summary(raguard.Read(strings.NewReader(string(raw))))
+	got, err := Summary(raguard.Read("", strings.NewReader(string(raw))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +379,7 @@ func TestRealRAGuardClaims(t *testing.T) {
 				}
 			}
 		}
-	}(table.Read(whole))
+	}(table.Read("", whole))
 	got, err := Summary(rows)
 	if err != nil {
 		t.Fatal(err)
@@ -386,7 +423,7 @@ func TestTablesReadOnAfterABadRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for row, err := range c.table.Read(strings.NewReader(c.text)) {
+			for row, err := range c.table.Read("", strings.NewReader(c.text)) {
 				if err != nil {
 					row.Key = "! " + err.Error()
 				}

@@ -78,6 +78,7 @@ that breaks off, or is none, ends it with 1; what came before is stored.`,
 	}
 	cmd.Flags().StringVar(&o.Base, "base", "", "dir: address of the folder's root")
 	cmd.Flags().StringVar(&o.As, "as", "", "claims-table: name of the format, where the header does not tell")
+	cmd.Flags().StringVar(&o.Map, "map", "", "claims-table: which column is what of a claim, of any CSV, TSV or JSON: claim=statement,rating=label")
 	return cmd
 }
 

@@ -643,7 +643,7 @@ func TestRealClaimsTable(t *testing.T) {
 	for _, key := range slices.Sorted(maps.Keys(row.want)) {
 		y.check("numbers", key, fmt.Sprint(files[0].Table[key]), fmt.Sprint(row.want[key]))
 	}
-	y.check("numbers", "rows", strconv.Itoa(files[0].Counts["rows"]), fmt.Sprint(row.want["claims"]))
+	y.check("numbers", "rows", strconv.Itoa(files[0].Counts["rows stored"]), fmt.Sprint(row.want["claims"]))
 
 	b, _ := facts[built](l, 0, "build", "--until", "parse")
 	items, _ := facts[[]listedItem](l, 0, "ls", "parse", "--state", "done")
