@@ -75,10 +75,7 @@ type ImportOptions struct {
 
 // ImportKinds lists what can be imported.
 var ImportKinds = []ImportKind{
-	{"claims-table", "a published table of claims", `RAGuard's claims.csv (Claim ID, Claim, Verdict, Document IDs, Document Labels, Original Verdict), or any CSV with
-the columns claim and verdict; a verdict is a word of the six-way scale or of the truth-o-meter:
-    claim,verdict
-    The bridge toll doubled in 2022.,mostly-true`, importClaims, false},
+	{"claims-table", "a published table of claims", claimsForm(), importClaims, false},
 	{"dir", "a folder of saved pages", `Pages under --base URL by their path, or host folders (www.example.com/path/index.html), or a urls.tsv in the folder:
 path TAB address [TAB status [TAB content type [TAB retrieved]]].`, importDir, false},
 	{"pairs", "claims with their documents", `RAGuard's documents.csv (import its claims.csv too), RAGuard's claims as JSON with documents inside, or JSON lines;
@@ -87,6 +84,21 @@ verdict, title and label may be missing, but without a verdict a claim cannot be
 	{"reddit", "a dump of Reddit posts or comments", `Pushshift or Arctic Shift NDJSON, plain, .gz, .zst or .bz2; a listing or thread as the API gives it; a JSON array of posts.`, importReddit, false},
 	{"thread", "a Reddit thread with its comments", `The id (t3_18r2fkv) or the address of its post; asked for through Reddit's interface with the credentials of runtime.reddit.`, importThread, true},
 	{"warc", "web archives", `WARC 1.0 and 1.1, plain or .gz, made by anybody. Pages that no site of the recipe recognises stay unused.`, importWARC, false},
+}
+
+// claimsForm says what tables can look like.
+func claimsForm() string {
+	var b strings.Builder
+	b.WriteString("CSV, TSV, JSON or JSON lines, plain, .gz, .zst or .bz2, recognised by columns; --as names the format where they do not tell:\n")
+	for _, t := range scrapers.Tables {
+		fmt.Fprintf(&b, "    %-18s %s\n", t.Name, t.Doc)
+	}
+	b.WriteString("The plainest has a verdict of the six-way scale or of the truth-o-meter:\n    claim,verdict\n    The bridge toll doubled in 2022.,mostly-true\n")
+	b.WriteString("Of any other file, --map says which column is what:\n")
+	for _, t := range scrapers.Targets {
+		fmt.Fprintf(&b, "    %-18s %s\n", t.Name, t.Doc)
+	}
+	return strings.TrimRight(b.String(), "\n")
 }
 
 // Import reads one file or folder into the store. Importing the same thing twice changes nothing.

@@ -127,15 +127,6 @@ type claimTable struct {
 	complete func(c *corpus.Claim, fields map[string]string)
 }
 
-// shapes are the shapes of the table, in one form of file.
-func (t claimTable) shapes(form string) []Shape {
-	var out []Shape
-	for _, c := range t.columns {
-		out = append(out, Shape{Form: form, Columns: slices.Sorted(maps.Values(c))})
-	}
-	return out
-}
-
 // columnsOf finds the map whose columns are all there; the error names those that the best one lacks.
 func (t claimTable) columnsOf(has func(column string) bool) (Columns, error) {
 	var missing []string
