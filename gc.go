@@ -11,7 +11,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"assay/corpus"
@@ -185,27 +184,24 @@ func eachRow[T any](path string, f func(T)) (err error) {
 
 // keepFiles puts what a person wrote beside the store into it.
 func (w *Workspace) keepFiles() error {
-	paths := []string{ConfigName}
-	for _, name := range sortedKeys(w.prompts) {
-		paths = append(paths, "prompts/"+name+".txt")
+	kept := map[string]bool{}
+	for f, err := range w.writtenFiles() {
+		if err != nil {
+			return fmt.Errorf("keep %s: %w", f.path, err)
+		}
+		kept[f.path] = true
+		if err := w.tables.Files.Put(f.path, f.data); err != nil {
+			return err
+		}
 	}
 	for key, err := range w.tables.Files.Keys("", "") {
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(paths, key) {
+		if !kept[key] {
 			if err := w.tables.Files.Delete(key); err != nil {
 				return err
 			}
-		}
-	}
-	for _, path := range paths {
-		data, err := os.ReadFile(filepath.Join(w.Dir, filepath.FromSlash(path)))
-		if err != nil {
-			return fmt.Errorf("keep %s: %w", path, err)
-		}
-		if err := w.tables.Files.Put(path, data); err != nil {
-			return err
 		}
 	}
 	return nil

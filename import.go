@@ -75,6 +75,8 @@ type ImportOptions struct {
 
 // ImportKinds lists what can be imported.
 var ImportKinds = []ImportKind{
+	{"archive", "what assay archive wrote", `A .warc.gz or .wacz of assay archive: exchanges, model calls, imported tables and documents, and assay.yaml with the prompts
+where the folder has none of its own but what assay init wrote. assay build --replay then gives the archived release.`, importArchive, false},
 	{"claims-table", "a published table of claims", claimsForm(), importClaims, false},
 	{"dir", "a folder of saved pages", `Pages under --base URL by their path, or host folders (www.example.com/path/index.html), or a urls.tsv in the folder:
 path TAB address [TAB status [TAB content type [TAB retrieved]]].`, importDir, false},
@@ -83,7 +85,7 @@ verdict, title and label may be missing, but without a verdict a claim cannot be
     {"claim": "...", "verdict": "false", "title": "...", "text": "...", "url": "https://...", "label": "misleading"}`, importPairs, false},
 	{"reddit", "a dump of Reddit posts or comments", `Pushshift or Arctic Shift NDJSON, plain, .gz, .zst or .bz2; a listing or thread as the API gives it; a JSON array of posts.`, importReddit, false},
 	{"thread", "a Reddit thread with its comments", `The id (t3_18r2fkv) or the address of its post; asked for through Reddit's interface with the credentials of runtime.reddit.`, importThread, true},
-	{"warc", "web archives", `WARC 1.0 and 1.1, plain or .gz, made by anybody. Pages that no site of the recipe recognises stay unused.`, importWARC, false},
+	{"warc", "web archives", `WARC 1.0 and 1.1, plain or .gz, or WACZ, made by anybody. Pages that no site of the recipe recognises stay unused.`, importWARC, false},
 }
 
 // claimsForm says what tables can look like.
@@ -116,6 +118,19 @@ func (w *Workspace) Import(ctx context.Context, kind, path string, o ImportOptio
 }
 
 func importWARC(ctx context.Context, w *Workspace, path string, _ ImportOptions) (*ImportReport, error) {
+	zipped, err := fetch.IsZip(path)
+	if err != nil {
+		return nil, err
+	}
+	if zipped {
+		r := newImportReport("warc", path)
+		_, err := fetch.OpenWARCs(path, func(name string, in io.Reader) error {
+			got, err := fetch.ImportWARC(ctx, w.store, filepath.Base(path)+"#"+name, in)
+			exchangeCounts(r, got)
+			return err
+		})
+		return r, err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -132,21 +147,29 @@ func importDir(ctx context.Context, w *Workspace, path string, o ImportOptions) 
 
 func exchangeReport(kind, path string, got fetch.ImportReport) *ImportReport {
 	r := newImportReport(kind, path)
-	r.Counts["records"], r.Counts["responses"], r.Counts["truncated"] = got.Records, got.Responses, got.Truncated
-	r.Counts["stored"], r.Counts["known"] = got.Stored, got.Present
+	exchangeCounts(r, got)
+	return r
+}
+
+// exchangeCounts adds what was read of one file.
+func exchangeCounts(r *ImportReport, got fetch.ImportReport) {
+	r.Counts["records"] += got.Records
+	r.Counts["responses"] += got.Responses
+	r.Counts["truncated"] += got.Truncated
+	r.Counts["stored"] += got.Stored
+	r.Counts["known"] += got.Present
 	for kind, n := range got.Types {
-		r.Counts["record "+kind] = n
+		r.Counts["record "+kind] += n
 	}
 	for class, n := range got.Classes {
-		r.Counts["class "+class] = n
+		r.Counts["class "+class] += n
 	}
 	for reason, n := range got.Skipped {
-		r.Counts["skipped: "+reason] = n
+		r.Counts["skipped: "+reason] += n
 	}
 	for _, note := range got.Notes {
 		r.problem("%s", note)
 	}
-	return r
 }
 
 func importReddit(ctx context.Context, w *Workspace, path string, _ ImportOptions) (*ImportReport, error) {

@@ -2,10 +2,12 @@ package assay
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -312,6 +314,22 @@ func noSecretsIn(t *testing.T, w *Workspace, rep BuildReport) {
 		}
 	}
 	written["calls"] = calls.Bytes()
+	archive := filepath.Join(t.TempDir(), "x.warc.gz")
+	if _, err := w.Archive(t.Context(), archive, ArchiveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	packed, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	unpacked, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if written["archive"], err = io.ReadAll(unpacked); err != nil || !bytes.Contains(written["archive"], []byte("/reddit/search?")) {
+		t.Fatalf("the archive holds no search: %v", err)
+	}
 	basic := base64.StdEncoding.EncodeToString([]byte(redditID + ":" + redditSecret))
 	released := false
 	for name, data := range written {

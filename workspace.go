@@ -55,6 +55,7 @@ type Workspace struct {
 		sync.RWMutex
 		*pipeline.Engine
 	}
+	environ []string // what the configuration was read with
 	leads   sync.Map // lead keys written in this process
 	readers slots
 	corrupt corruptions
@@ -83,7 +84,7 @@ func Open(ctx context.Context, dir string, o OpenOptions) (_ *Workspace, err err
 	if err != nil {
 		return nil, err
 	}
-	w := &Workspace{Dir: dir, Config: config, Settings: settings, Log: o.Log}
+	w := &Workspace{Dir: dir, Config: config, Settings: settings, Log: o.Log, environ: o.Environ}
 	if w.Log == nil {
 		w.Log = slog.New(slog.DiscardHandler)
 	}

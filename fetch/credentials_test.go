@@ -117,7 +117,12 @@ func TestCredentials(t *testing.T) {
 	if _, err := c.Get(t.Context(), Request{URL: "http://a.q.example/moved"}); err != nil {
 		t.Error(err)
 	}
-	all := everything(t, store)
+	packed, _ := archived(t, store)
+	unpacked, err := io.ReadAll(newGunzip(t, packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := everything(t, store) + string(unpacked)
 	for _, s := range []string{secret, "s3cr3t%2Bkey%2Fof%3Dours", "s3cr3t"} {
 		if i := strings.Index(all, s); i >= 0 {
 			t.Errorf("the store holds %q: ...%q", s, all[max(0, i-80):i+20])

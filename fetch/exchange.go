@@ -46,7 +46,7 @@ type Exchange struct {
 	Method        string            `json:"method"`
 	URL           string            `json:"url"`
 	RequestHeader map[string]string `json:"request_header,omitzero"` // what shapes the answer, never a secret
-	RequestBody   string            `json:"request_body,omitzero"`   // sha256 hex of the body sent
+	RequestBody   string            `json:"request_body,omitzero"`   // sha256 hex of the body sent, stored like any other
 	Credential    string            `json:"credential,omitzero"`     // name of the credential that was sent
 	At            time.Time         `json:"at"`                      // when it was retrieved, UTC
 	Proto         string            `json:"proto,omitzero"`
@@ -120,6 +120,11 @@ func (ex Exchange) Sum() [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%s %d %s %q %q %q", ex.Class, status, body, kind, coding, location))
 }
 
+// isListed reports whether the exchange puts its address among those that are known to be there.
+func (ex Exchange) isListed() bool {
+	return ex.Method == http.MethodGet && (ex.Class.answers() || ex.Class == ClassBlocked || ex.Reason == ReasonTooLarge)
+}
+
 // absentSum is the answer "nothing is stored": a later import changes it.
 var absentSum = sha256.Sum256([]byte("absent"))
 
@@ -184,6 +189,14 @@ func (h head) answer() Exchange {
 		return ex
 	}
 	return h.Latest
+}
+
+// repeats returns the SameAs of the next exchange: its own, or the answer whose body it brings again.
+func (h *head) repeats(ex Exchange) string {
+	if old, had := h.usable(); had && ex.SameAs == "" && ex.Class == ClassOK && ex.Length > 0 && old.Body == ex.Body {
+		return old.ID()
+	}
+	return ex.SameAs
 }
 
 // add takes the next exchange in order of retrieval. An equal answer keeps the older exchange and
@@ -419,10 +432,7 @@ func (a *archive) append(ctx context.Context, ex Exchange, sp *spool) (Exchange,
 // write appends one exchange with everything that is derived from it, in one durable step.
 func (a *archive) write(ex Exchange, key string, h head, ops []kv.Op) (Exchange, error) {
 	ex.Seq = h.Count + 1
-	old, had := h.usable()
-	if had && ex.SameAs == "" && ex.Class == ClassOK && ex.Length > 0 && old.Body == ex.Body {
-		ex.SameAs = old.ID()
-	}
+	ex.SameAs = h.repeats(ex)
 	domain := domainOf(ex.URL)
 	if h.Count > 0 && ex.compare(h.Latest) < 0 {
 		list, _, err := a.list(key)
@@ -436,7 +446,7 @@ func (a *archive) write(ex Exchange, key string, h head, ops []kv.Op) (Exchange,
 		h.add(ex)
 	}
 	h.Count = ex.Seq
-	if !h.Listed && ex.Method == http.MethodGet && (ex.Class.answers() || ex.Class == ClassBlocked || ex.Reason == ReasonTooLarge) {
+	if !h.Listed && ex.isListed() {
 		h.Listed = true
 		op, err := a.addresses.PutOp(kv.Key(domain, ex.URL), nil)
 		if err != nil {
@@ -539,6 +549,19 @@ func (a *archive) bodyOps(ctx context.Context, sp *spool) ([]kv.Op, error) {
 		}
 	}
 	return nil, nil // not reached: the last chunk returns
+}
+
+// keepRequest stores the body of a request, which is one chunk.
+func (a *archive) keepRequest(sum string, body []byte) error {
+	key := bodyKey(sum, 0)
+	known, err := a.bodies.Has(key)
+	if err == nil && !known {
+		err = a.bodies.Put(key, body)
+	}
+	if err != nil {
+		return fmt.Errorf("store the body of a request: %w", err)
+	}
+	return nil
 }
 
 // body gives the stored body of an exchange, content coding kept.
@@ -705,7 +728,7 @@ func (k keeper) mark(a *archive, key string) error {
 	k.records[headKey(key)] = true
 	for _, ex := range []Exchange{h.Latest, h.answer()} {
 		k.records[exchangeKey(ex.URL, key, ex.Seq)] = true
-		k.bodies[ex.Body] = true
+		k.bodies[ex.Body], k.bodies[ex.RequestBody] = true, true
 	}
 	return nil
 }

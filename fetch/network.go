@@ -52,6 +52,9 @@ func (r *recorder) send(ctx context.Context, c *call) (answer, error) {
 	ex := Exchange{Method: c.method, URL: c.url, RequestHeader: flat(req.Header), At: r.client.now(), Attempt: c.attempt, Waited: c.waited, Source: SourceNetwork}
 	if len(c.body) > 0 {
 		ex.RequestBody = bodySum(c.body)
+		if err := r.archive.keepRequest(ex.RequestBody, c.body); err != nil {
+			return answer{}, err
+		}
 	}
 	r.client.stats.request(hostOf(c.url))
 	if req.Header.Get("If-None-Match") != "" || req.Header.Get("If-Modified-Since") != "" {

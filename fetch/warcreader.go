@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	maxHeadLine = 64 << 10 // of one header line, of a record or of HTTP
-	maxHead     = 1 << 20  // of a whole head
-	maxNotes    = 100      // of one file; damage repeats itself
+	maxHeadLine = 512 << 10 // of one header line, of a record or of HTTP; net/http takes 256 KiB
+	maxHead     = 1 << 20   // of a whole head
+	maxNotes    = 100       // of one file; damage repeats itself
 )
 
 // A warcReader reads the records of one WARC file in order, in memory that depends neither on the file

@@ -245,10 +245,10 @@ func New(o Options) (*Client, error) {
 	c := &Client{
 		o:         o,
 		endpoints: map[string]*route{},
-		calls:     kv.In[Record](o.Store, BucketCalls, 1),
-		raw:       kv.In[[]byte](o.Store, BucketRaw, 1),
-		answers:   kv.In[answer](o.Store, BucketAnswers, 1),
-		canaries:  kv.In[Canary](o.Store, BucketCanaries, 1),
+		calls:     kv.In[Record](o.Store, BucketCalls, BucketVersion),
+		raw:       kv.In[[]byte](o.Store, BucketRaw, BucketVersion),
+		answers:   kv.In[answer](o.Store, BucketAnswers, BucketVersion),
+		canaries:  kv.In[Canary](o.Store, BucketCanaries, BucketVersion),
 	}
 	return c, c.connect()
 }
@@ -273,7 +273,7 @@ func (c *Client) connect() error {
 		case r.at.Provider == ProviderBuiltin:
 			p = builtinProvider{}
 		case c.o.Replay:
-			p = replayProvider{}
+			p = replayProvider{c}
 		default:
 			p = &openaiProvider{client: c.http, getenv: c.o.Getenv}
 		}

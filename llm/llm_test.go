@@ -404,10 +404,14 @@ func TestReplay(t *testing.T) {
 		if strings.Contains(body, "claim 2") {
 			return finished("", "length", 10, 512)
 		}
+		if strings.Contains(body, "claim 4") {
+			return stubReply{status: 400, body: `{"error":{"message":"not these words"}}`}
+		}
 		return chat(`{"label":"supporting","why":"x"}`)
 	})
 	live := client(t, s, Options{Store: store})
 	want := []Reply{complete(t, live, ask(1)), complete(t, live, ask(2))}
+	_, rejected := live.Complete(t.Context(), ask(4))
 	before := s.requests()
 	c := client(t, s, Options{Store: store, Replay: true, MaxUSD: 1, Endpoints: map[string]Endpoint{"main": {KeyEnv: "ASSAY_NO_SUCH_KEY"}}})
 	got := []Reply{complete(t, c, ask(1)), complete(t, c, ask(2))}
@@ -418,6 +422,10 @@ func TestReplay(t *testing.T) {
 	var e *Error
 	if !errors.As(err, &e) || e.Reason != ReasonNotStored || e.FailureClass() != "transient" || e.StopsRun() {
 		t.Errorf("a miss gives %v, want not_stored", err)
+	}
+	_, err = client(t, s, Options{Store: store, Replay: true}).Complete(t.Context(), ask(4))
+	if rejected == nil || err == nil || err.Error() != rejected.Error() || !errors.As(err, &e) || e.FailureClass() != "permanent" {
+		t.Errorf("what failed for good gives %v, want %v", err, rejected)
 	}
 	q := ask(3)
 	q.Endpoint = "inside"

@@ -20,6 +20,8 @@ const (
 	BucketRaw     = "llm.raw"
 	BucketCalls   = "llm.call"
 	BucketAnswers = "llm.answer"
+
+	BucketVersion = 1 // of the records of all of them, and of BucketCanaries
 )
 
 // Record is what is known about one attempt to get an answer. What happened at run time, and would

@@ -112,7 +112,7 @@ Try "assay demo": the whole pipeline on a small embedded web, offline, in second
 	cmd.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
 	for _, c := range []*cobra.Command{
 		a.initCommand(), a.demoCommand(), a.buildCommand(), a.statusCommand(), a.lsCommand(), a.showCommand(),
-		a.importCommand(), a.releaseCommand(), a.verifyCommand(), a.gcCommand(), a.backupCommand(), a.restoreCommand(),
+		a.importCommand(), a.releaseCommand(), a.verifyCommand(), a.archiveCommand(), a.gcCommand(), a.backupCommand(), a.restoreCommand(),
 		a.doctorCommand(), a.listCommand(), a.configCommand(), a.versionCommand(),
 	} {
 		if args := c.Args; args != nil {
