@@ -23,7 +23,8 @@
 // A walk (walk.go) goes from the live references through these stages. Build runs what is stale,
 // Status explains it, Release collects what is fresh; all three are the same walk over an engine in
 // another mode. Import (import.go) fills the store from WARC files, page folders, Reddit dumps, pairs
-// and claims tables. Serve (serve.go) answers for a running build through a unix socket.
+// and claims tables; Archive (archive.go) writes all of it as one web archive and reads it back. Serve
+// (serve.go) answers for a running build through a unix socket.
 //
 // What is persisted is listed in store.go, what can be configured in config.go.
 package assay

@@ -10,7 +10,7 @@ import (
 
 // Tables of a workspace's store that belong to the root. Beside them, fetch keeps exchanges and
 // bodies, llm keeps call records, and pipeline keeps one item per (stage, key); each says so in its
-// package comment.
+// package comment. What of it an archive carries, and what a build makes again, is said at carried.
 type tables struct {
 	// Rows: (table, number) => a row of an imported claims table or of an import of pairs. A row is a
 	// root of the release: parse/<table> turns it into a claim.

@@ -25,6 +25,8 @@
 //	fetch.digest    [payload digest]               which exchange first had this payload; may be dropped
 //	fetch.host      [host group]                   until when a host asked to be left alone
 //
+// WriteExchanges puts all of it into WARC records, and ReadArchive puts it back; see archivewrite.go.
+//
 // It runs no JavaScript, keeps no cookies, and knows no site.
 package fetch
 
