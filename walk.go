@@ -560,6 +560,12 @@ type promptRecipe[T any] struct {
 	Prompt   string `json:"prompt"`
 }
 
+// identities is a part of every stage that puts out ids made of addresses: when the rules of identity change,
+// the ids are made anew.
+var identities = struct {
+	Identity int `json:"identity"`
+}{corpus.IdentityVersion}
+
 // stages makes the stages of a walk from a workspace's recipe.
 type stages struct{ w *Workspace }
 
@@ -574,7 +580,7 @@ func (s stages) discover(site scrapers.Site) pipeline.Stage[string, scrapers.Lis
 
 func (s stages) parse(site scrapers.Site) pipeline.Stage[string, []corpus.Claim] {
 	return pipeline.Stage[string, []corpus.Claim]{
-		Name: KindParse + "/" + site.Name, Version: site.Version,
+		Name: KindParse + "/" + site.Name, Version: site.Version, Recipe: identities,
 		Do: func(ctx context.Context, address string) ([]corpus.Claim, error) {
 			page, err := s.w.fetch.Get(ctx, fetch.Request{URL: address})
 			if err != nil {
@@ -592,7 +598,7 @@ func (s stages) parse(site scrapers.Site) pipeline.Stage[string, []corpus.Claim]
 
 func (s stages) row(table scrapers.Table) pipeline.Stage[scrapers.Row, []corpus.Claim] {
 	return pipeline.Stage[scrapers.Row, []corpus.Claim]{
-		Name: KindParse + "/" + table.Name, Version: table.Version,
+		Name: KindParse + "/" + table.Name, Version: table.Version, Recipe: identities,
 		Do: func(_ context.Context, row scrapers.Row) ([]corpus.Claim, error) { return table.Parse(row) },
 	}
 }
@@ -610,7 +616,7 @@ func (s stages) plan() pipeline.Stage[planInput, corpus.Trace] {
 
 func (s stages) document() pipeline.Stage[string, corpus.Document] {
 	return pipeline.Stage[string, corpus.Document]{
-		Name: KindDocument + "/page", Version: planner.PageVersion,
+		Name: KindDocument + "/page", Version: planner.PageVersion, Recipe: identities,
 		Do: func(ctx context.Context, address string) (corpus.Document, error) {
 			page, err := s.w.fetch.Get(ctx, fetch.Request{URL: address})
 			if err != nil {

@@ -101,52 +101,64 @@ func ResolveURL(base, ref string) string {
 	return CanonicalURL(u.Href(true))
 }
 
-// tracking names query parameters that say how a reader came to a page, never which page it is.
-var tracking = map[string]bool{
-	"fbclid": true, "gclid": true, "dclid": true, "gbraid": true, "wbraid": true, "msclkid": true, "yclid": true,
-	"twclid": true, "ttclid": true, "igshid": true, "igsh": true, "mc_cid": true, "mc_eid": true, "_ga": true,
-	"_hsenc": true, "_hsmi": true, "ref_src": true, "ref_url": true, "cmpid": true, "ns_campaign": true, "ns_mchannel": true,
-	"ns_source": true, "at_medium": true, "at_campaign": true, "share_id": true, "rdt": true,
-}
-
-// referrers are values of "ref" and "source" that name a feed or a network rather than a page.
-var referrers = regexp.MustCompile(`^(rss|feed|share|twitter|facebook|fb|email|newsletter|homepage|hp|nav|social|ios|android|amp)$`)
-
-// IdentityURL is CleanURL without the difference between http and https. It makes ids and is never
-// requested.
+// IdentityURL is CleanURL in the one form of a page that is shown in several: without the difference between
+// http and https, under the host whose page it is, and not in AMP form. It makes ids and is never requested.
 func IdentityURL(raw string) string {
 	clean := CleanURL(raw)
-	if rest, ok := strings.CutPrefix(clean, "http://"); ok {
+	scheme, rest, ok := strings.Cut(clean, "://")
+	if !ok || scheme != "http" && scheme != "https" {
+		return clean
+	}
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
 		return "https://" + rest
 	}
-	return clean
+	host, path := rest[:end], rest[end:]
+	query := ""
+	if i := strings.IndexByte(path, '?'); i >= 0 {
+		path, query = path[:i], path[i:]
+	}
+	if host == "youtu.be" && len(path) > 1 && (query == "" || !strings.Contains(query, "v=")) {
+		host, path, query = "www.youtube.com", "/watch", "?v="+path[1:]+strings.Replace(query, "?", "&", 1)
+	}
+	return "https://" + homeHost(host) + plainPath(path) + query
 }
 
-// CleanURL is CanonicalURL without what tells how the page was reached: tracking parameters and an
-// empty query. It is what a lead is fetched by.
+// CleanURL is CanonicalURL without what tells how the page was reached: a redirect that holds the address of
+// the page, see wrappers, parameters of campaigns and shares, see parameters, and an empty query. It is what
+// a lead is fetched by.
 func CleanURL(raw string) string {
 	canonical := CanonicalURL(raw)
+	for range maxWrapped {
+		to := unwrapped(canonical)
+		if to == "" {
+			break
+		}
+		canonical = to
+	}
 	base, query, has := strings.Cut(canonical, "?")
-	if !has || !strings.HasPrefix(base, "http") {
+	if !has || !isWeb(canonical) {
 		return canonical
 	}
+	domain := RegistrableDomain(Host(canonical))
 	var kept []string
 	for _, p := range strings.Split(query, "&") {
 		plain, err := url.QueryUnescape(p)
 		if err != nil {
 			plain = p
 		}
-		name, value, _ := strings.Cut(strings.ToLower(plain), "=")
-		if name == "" || tracking[name] || strings.HasPrefix(name, "utm_") || (name == "ref" || name == "source") && referrers.MatchString(value) {
-			continue
+		if name, value, _ := strings.Cut(strings.ToLower(plain), "="); !drops(domain, name, value) {
+			kept = append(kept, p)
 		}
-		kept = append(kept, p)
 	}
 	if len(kept) == 0 {
 		return base
 	}
 	return base + "?" + strings.Join(kept, "&")
 }
+
+// maxWrapped bounds how many redirects hold one another.
+const maxWrapped = 4
 
 // Host returns the host of an address in lower case without port, "" if there is none.
 func Host(raw string) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -98,6 +99,33 @@ func (p *Page) parseOnce() (*html.Node, error) {
 		return nil, fmt.Errorf("parse %s: %w", p.Final, err)
 	}
 	return doc, nil
+}
+
+// Address returns the address that the page has, whatever way led to it: what its canonical link tells,
+// where that may be believed, else the one that answered; see corpus.PageAddress.
+func (p *Page) Address() (string, error) {
+	doc, err := p.Doc()
+	if err != nil {
+		return "", err
+	}
+	return corpus.PageAddress(p.Final, canonicalLink(doc)), nil
+}
+
+// canonicalLink is the first canonical link of a page's head. Links in a body may be anybody's.
+func canonicalLink(n *html.Node) string {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case c.Type != html.ElementNode:
+			continue
+		case c.Data == "html" || c.Data == "head":
+			if found := canonicalLink(c); found != "" {
+				return found
+			}
+		case c.Data == "link" && slices.ContainsFunc(strings.Fields(nodeAttr(c, "rel")), func(rel string) bool { return strings.EqualFold(rel, "canonical") }):
+			return strings.TrimSpace(nodeAttr(c, "href"))
+		}
+	}
+	return ""
 }
 
 // Article returns what the page says: its main text without navigation, notices and advertising.

@@ -9,18 +9,22 @@ import (
 )
 
 // PageVersion is that of PageDocument; a new one reads every page again.
-const PageVersion = 1
+const PageVersion = 2
 
 // PageDocument turns a page that a post or a search leads to into a document: its article without
-// the frame around it. The document's address is the one after redirects.
+// the frame around it. The document's address is the page's own, see fetch.Page.Address.
 func PageDocument(p *fetch.Page) (corpus.Document, error) {
 	a, err := p.Article()
 	if err != nil {
 		return corpus.Document{}, err
 	}
+	address, err := p.Address()
+	if err != nil {
+		return corpus.Document{}, err
+	}
 	d := corpus.Document{
-		ID: corpus.DocumentID(p.Final), Kind: corpus.KindLinkedArticle, Title: a.Title, Text: a.Text,
-		URL: p.Final, Source: cmp.Or(corpus.RegistrableDomain(corpus.Host(p.Final)), p.Final),
+		ID: corpus.DocumentID(address), Kind: corpus.KindLinkedArticle, Title: a.Title, Text: a.Text,
+		URL: address, Source: cmp.Or(corpus.RegistrableDomain(corpus.Host(address)), address),
 		PublishedAt: a.Published, RetrievedAt: p.Retrieved.UTC().Format(time.RFC3339),
 		BodyStatus: corpus.BodyFull,
 	}

@@ -334,15 +334,13 @@ func politifactSubjects(doc *goquery.Document) []string {
 	return out
 }
 
-// politifactReview returns the address of the review: the canonical link, where a page has one that
-// names an item, else where the page was found. og:url is not asked: it names the newest address of a
-// moved page, which would part the claim from the address that listings and archives know.
+// politifactReview returns the address of the review: the page's own, where that is an item's, else where the
+// page was found. og:url is not asked: it names the newest address of a moved page, which would part the claim
+// from the address that listings and archives know.
 func politifactReview(address string, doc *goquery.Document) string {
-	if told, ok := firstOf(doc, `link[rel="canonical"]`).Attr("href"); ok {
-		u := corpus.ResolveURL(address, told)
-		if _, item := politifactPath(u); item {
-			return untracked(u)
-		}
+	page := corpus.PageAddress(address, firstOf(doc, `head link[rel="canonical"]`).AttrOr("href", ""))
+	if _, item := politifactPath(page); item {
+		return page
 	}
 	return untracked(address)
 }

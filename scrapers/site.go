@@ -267,15 +267,8 @@ func authority(address string) string {
 	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
-// untracked returns an address without what tells how the page was reached; unlike the identity
-// address it can still be requested, because it keeps its scheme.
-func untracked(address string) string {
-	id := corpus.IdentityURL(address)
-	if strings.HasPrefix(corpus.CanonicalURL(address), "http://") {
-		return "http://" + strings.TrimPrefix(id, "https://")
-	}
-	return id
-}
+// untracked returns the address that a page is fetched by.
+func untracked(address string) string { return corpus.CleanURL(address) }
 
 // asFound returns a link as it was written where the address that it leads to does not show it: another
 // spelling of the host, a port, a fragment. It is "" where nothing is lost.
