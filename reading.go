@@ -31,7 +31,7 @@ func (s stages) of(site scrapers.Site) string {
 
 func (s stages) read(site scrapers.Site) pipeline.Stage[string, []corpus.Document] {
 	return pipeline.Stage[string, []corpus.Document]{
-		Name: KindRead + "/" + site.Name, Version: site.Version,
+		Name: KindRead + "/" + site.Name, Version: site.Version, Recipe: identities,
 		Do: func(ctx context.Context, address string) ([]corpus.Document, error) {
 			page, err := s.w.fetch.Get(ctx, fetch.Request{URL: address})
 			if err != nil {

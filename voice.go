@@ -1,13 +1,17 @@
 package assay
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"assay/corpus"
 	"assay/kv"
+	"assay/scrapers"
 )
 
 // A Voice is the page or row that speaks for a claim which several tell: with another verdict,
@@ -97,4 +101,82 @@ func (k *walk) tells(v Voice, claimID string) (bool, error) {
 		return false, nil //nolint:nilerr // an unreadable output tells nothing
 	}
 	return slices.ContainsFunc(claims, func(c corpus.Claim) bool { return c.ID == claimID }), nil
+}
+
+// rowsOf maps the claims that imported rows with pairs tell to these rows, lowest rank first. Which row speaks
+// for a claim decides about its verdict, not about its evidence: the pairs of all its rows are one list.
+func (k *walk) rowsOf(ctx context.Context) (map[string][]string, error) {
+	type teller struct{ rank, row string }
+	tellers := map[string][]teller{}
+	last := ""
+	for key, err := range k.w.tables.Links.Keys("", "") {
+		if err != nil {
+			return nil, fmt.Errorf("read pairs: %w", err)
+		}
+		row := kv.Parts(key)[0]
+		if row == last {
+			continue
+		}
+		last = row
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		claims, err := k.toldBy(row)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range claims {
+			tellers[c.ID] = append(tellers[c.ID], teller{claimRank(corpus.Ref{Row: row}, c), row})
+		}
+	}
+	out := make(map[string][]string, len(tellers))
+	for id, list := range tellers {
+		slices.SortFunc(list, func(a, b teller) int { return strings.Compare(a.rank, b.rank) })
+		for _, t := range list {
+			out[id] = append(out[id], t.row)
+		}
+	}
+	return out, nil
+}
+
+// toldBy returns the claims of an imported row by its name in links, none where there is no such row or it
+// cannot be read: the walk of the rows says so.
+func (k *walk) toldBy(row string) ([]corpus.Claim, error) {
+	name, key, _ := strings.Cut(row, "/")
+	table, err := scrapers.TableNamed(name)
+	if err != nil {
+		return nil, nil //nolint:nilerr // pairs of a table that this program does not know
+	}
+	stored, ok, err := k.w.tables.Rows.Get(kv.Key(name, key))
+	if corrupt := (*kv.CorruptError)(nil); errors.As(err, &corrupt) || !ok && err == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read row %s: %w", row, err)
+	}
+	claims, err := table.Parse(stored)
+	if err != nil {
+		return nil, nil //nolint:nilerr // an item that fails is told by its own stage
+	}
+	return claims, nil
+}
+
+// pairs joins the imported pairs of a claim: those of the row that is walked, then those of the other rows that
+// tell the claim, by rank.
+func (k *walk) pairs(row, claimID string) ([]corpus.Link, error) {
+	out, err := k.w.links(row)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range k.rowsWithPairs[claimID] {
+		if other == row {
+			continue
+		}
+		more, err := k.w.links(other)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	return out, nil
 }

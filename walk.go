@@ -28,6 +28,8 @@ type walk struct {
 	visit   visitor
 	stages  stages
 	voices  voices
+
+	rowsWithPairs map[string][]string // by claim id, see rowsOf
 }
 
 // A visitor is told what a walk meets. Nil functions are left out. They are called from many
@@ -75,6 +77,12 @@ func (k *walk) run(ctx context.Context) error {
 		})
 	}
 	if slices.Contains(recipe.Discover, DiscoverImported) {
+		if k.reaches(KindPlan) {
+			var err error
+			if k.rowsWithPairs, err = k.rowsOf(ctx); err != nil {
+				return err
+			}
+		}
 		for _, table := range scrapers.Tables {
 			lanes = append(lanes, func(ctx context.Context) iter.Seq2[struct{}, error] {
 				return pipeline.Each(ctx, k.w.workers(), k.rows(table), k.row(table))
@@ -310,7 +318,7 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 	if !k.reaches(KindPlan) {
 		return nil
 	}
-	links, err := k.w.links(row)
+	links, err := k.pairs(row, c.ID)
 	if err != nil {
 		return err
 	}
@@ -384,7 +392,9 @@ func (k *walk) evidence(ctx context.Context, c corpus.Claim, links []corpus.Link
 	if slices.Contains(recipe.Evidence, EvidencePairs) {
 		for _, l := range links {
 			ev := add(l.DocumentID, l.URL, corpus.Hit{Variant: -1, Rank: l.Rank, Source: tableOf(l.Row)})
-			ev.link = &l
+			if ev.link == nil || ev.link.Row == l.Row {
+				ev.link = &l // of two rows, the one that comes first
+			}
 		}
 	}
 	out := make([]evidence, 0, len(order))

@@ -43,7 +43,10 @@ func readArticle(form articleForm) func(*fetch.Page) ([]corpus.Document, error) 
 			return nil, err
 		}
 		m := newArticleMarkup(doc)
-		address := untracked(p.Final)
+		address, err := p.Address()
+		if err != nil {
+			return nil, fmt.Errorf("read an article: %w", err)
+		}
 		d := corpus.Document{
 			ID: corpus.DocumentID(address), Kind: corpus.KindPage, URL: address, Source: corpus.SourceName(address),
 			Title: form.title(doc, m, found.Title), Text: form.text(doc), RetrievedAt: p.Retrieved.UTC().Format(time.RFC3339),
