@@ -33,6 +33,10 @@ type BuildOptions struct {
 	// Stop, when closed, lets what is in flight finish and starts nothing new: calls that are being
 	// paid for are stored. The build then ends with ErrInterrupted.
 	Stop <-chan struct{}
+
+	// first runs before the walk; its error ends the build.
+	first func(ctx context.Context, e *pipeline.Engine, stopped func() error) error
+	notes func() map[string]string // remarks on sources, for SourceRun
 }
 
 // BuildReport is what a build did. Labels, Agreement and Recall are over what the walk met, fresh or new.
@@ -151,7 +155,13 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	defer done()
 	m := newMeasures()
 	k := &walk{w: w, e: e, until: until, below: o.DryRun, visit: m.visitor(), explain: o.DryRun, stages: stages{w}}
-	walkErr := k.run(ctx)
+	var walkErr error
+	if o.first != nil {
+		walkErr = o.first(ctx, e, stopped)
+	}
+	if walkErr == nil {
+		walkErr = k.run(ctx)
+	}
 	if walkErr == nil {
 		walkErr = stopped()
 	}
@@ -174,7 +184,11 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 		return rep, w.keepReport(rep)
 	}
 	done()
-	res, err := w.Release(ctx, o.As)
+	var notes map[string]string
+	if o.notes != nil {
+		notes = o.notes()
+	}
+	res, err := w.releaseNoting(ctx, o.As, notes)
 	if err != nil {
 		return rep, err
 	}

@@ -28,10 +28,60 @@ import (
 	"assay/scrapers"
 )
 
-// Config is assay.yaml. What is under Recipe changes the dataset; what is under Runtime never does.
+// Config is assay.yaml. What is under Recipe changes the dataset; what is under Runtime never does, and
+// what is under Publish says when a refresh must not release.
 type Config struct {
 	Recipe  Recipe  `yaml:"recipe" json:"recipe"`
 	Runtime Runtime `yaml:"runtime" json:"runtime"`
+	Publish Publish `yaml:"publish" json:"publish"`
+}
+
+// Publish holds the guard rails of a refresh: of a source's pages that were asked for since its last
+// release, the share that may have turned out otherwise. A share is of 1.
+type Publish struct {
+	Changed float64 `yaml:"changed" json:"changed"` // another verdict or text, or excluded now
+	Gone    float64 `yaml:"gone" json:"gone"`       // the first time counts too
+	Failed  float64 `yaml:"failed" json:"failed"`   // not to be had, or not to be read
+	Least   int     `yaml:"least" json:"least"`     // so many pages at least; fewer say nothing about a source
+}
+
+// RefreshPolicy says how much a refresh asks again.
+type RefreshPolicy struct {
+	Known     int                     `yaml:"known" json:"known"`         // a listing is read from the newest on until so many known items in a row
+	Ages      []AgeRule               `yaml:"ages" json:"ages"`           // item pages, by the age of their review; the first rule that fits counts
+	Documents []AgeRule               `yaml:"documents" json:"documents"` // linked pages; their age counts from the version that stands
+	Posts     []AgeRule               `yaml:"posts" json:"posts"`         // of Reddit, where planner.posts names an interface
+	Sources   map[string]SourcePolicy `yaml:"sources" json:"sources"`     // by site
+}
+
+// SourcePolicy is the part of a RefreshPolicy that a site may have for itself; what it leaves out counts
+// as for all.
+type SourcePolicy struct {
+	Known int       `yaml:"known,omitempty" json:"known,omitzero"`
+	Ages  []AgeRule `yaml:"ages,omitempty" json:"ages,omitzero"`
+}
+
+// An AgeRule says how often something is asked for again.
+type AgeRule struct {
+	Days  int `yaml:"days,omitempty" json:"days,omitzero"` // for what is at most so old; 0 means any age
+	Every int `yaml:"every" json:"every"`                  // once it was not asked for during so many days; 0 means never
+}
+
+// of returns what counts for a source, which is a site or one of several places of it.
+func (p RefreshPolicy) of(names ...string) SourcePolicy {
+	out := SourcePolicy{Known: p.Known, Ages: p.Ages}
+	for _, name := range names {
+		if own, ok := p.Sources[name]; ok {
+			if own.Known > 0 {
+				out.Known = own.Known
+			}
+			if own.Ages != nil {
+				out.Ages = own.Ages
+			}
+			break
+		}
+	}
+	return out
 }
 
 // Recipe is everything that shapes the data. A stage's part of it enters the stage's fingerprint
@@ -134,6 +184,7 @@ type Runtime struct {
 	MaxUSD        float64                  `yaml:"max_usd" json:"max_usd"`     // 0 means no cap
 	MaxCalls      int                      `yaml:"max_calls" json:"max_calls"` // 0 means no cap
 	ReserveMiB    int64                    `yaml:"reserve_mib" json:"reserve_mib"`
+	Refresh       RefreshPolicy            `yaml:"refresh" json:"refresh"`
 }
 
 // Endpoint is where a model is reached.
@@ -585,6 +636,7 @@ func (c *Config) check() error {
 	if !(rt.MaxUSD >= 0) || rt.Delay < 0 || rt.RetryAfterCap < 0 { // a cap that is no number would be none
 		bad("runtime", "max_usd, delay and retry_after_cap cannot be negative")
 	}
+	c.checkRefresh(bad)
 	for host, d := range rt.HostDelay {
 		if d < 0 {
 			bad("runtime.host_delay."+host, "it cannot be negative")
@@ -639,10 +691,50 @@ func (c *Config) check() error {
 	return nil
 }
 
+// checkRefresh refuses a policy or a guard rail that says nothing.
+func (c *Config) checkRefresh(bad func(key, format string, args ...any)) {
+	p := c.Runtime.Refresh
+	rules := func(key string, list []AgeRule) {
+		for i, rule := range list {
+			if rule.Days < 0 || rule.Every < 0 || rule.Days > maxDays || rule.Every > maxDays {
+				bad(fmt.Sprintf("%s[%d]", key, i), "days and every are between 0 and %d", maxDays)
+			}
+			if rule.Days == 0 && i < len(list)-1 {
+				bad(fmt.Sprintf("%s[%d]", key, i), "a rule without days is for every age, so the rules after it are never read")
+			}
+		}
+	}
+	rules("runtime.refresh.ages", p.Ages)
+	rules("runtime.refresh.documents", p.Documents)
+	rules("runtime.refresh.posts", p.Posts)
+	if p.Known < 1 {
+		bad("runtime.refresh.known", "a listing is read until at least 1 known item")
+	}
+	for _, name := range sortedKeys(p.Sources) {
+		rules("runtime.refresh.sources."+name+".ages", p.Sources[name].Ages)
+		if p.Sources[name].Known < 0 {
+			bad("runtime.refresh.sources."+name+".known", "it cannot be negative")
+		}
+		site, _, _ := strings.Cut(name, "@")
+		if _, err := scrapers.SiteNamed(site); err != nil {
+			bad("runtime.refresh.sources."+name, "%v", err)
+		}
+	}
+	for key, share := range map[string]float64{"changed": c.Publish.Changed, "gone": c.Publish.Gone, "failed": c.Publish.Failed} {
+		if !(share >= 0 && share <= 1) {
+			bad("publish."+key, "a share is between 0 and 1")
+		}
+	}
+	if c.Publish.Least < 1 {
+		bad("publish.least", "a guard rail needs at least 1 page")
+	}
+}
+
 // Values beyond these are slips of the pen that would take the machine down, or turn into no limit at all.
 const (
 	maxWorkers    = 4096
 	maxReserveMiB = 1 << 40
+	maxDays       = 36500
 )
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -660,11 +752,17 @@ func (c *Config) checkSecrets(name string, e Endpoint, bad func(key, format stri
 // rated applies the recipe's own rating map to a claim whose printed rating no shipped map names: a
 // person decided.
 func (r Recipe) rated(c corpus.Claim) corpus.Claim {
-	if !corpus.HasFlag(c.Flags, corpus.FlagUnmapped) {
+	if !corpus.HasFlag(c.Flags, corpus.FlagUnmapped) && len(c.Earlier) == 0 {
 		return c
 	}
 	for raw, v := range r.Ratings[c.Source] {
-		if corpus.Slug(raw) != corpus.Slug(c.RatingRaw) {
+		for i, before := range c.Earlier {
+			if before.Rating == "" && corpus.Slug(raw) == corpus.Slug(before.RatingRaw) {
+				c.Earlier = slices.Clone(c.Earlier)
+				c.Earlier[i].Rating, c.Earlier[i].Verdict6 = string(v), v
+			}
+		}
+		if corpus.Slug(raw) != corpus.Slug(c.RatingRaw) || !corpus.HasFlag(c.Flags, corpus.FlagUnmapped) {
 			continue
 		}
 		c.Rating, c.Verdict6, c.Status = string(v), v, corpus.StatusHuman

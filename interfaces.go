@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"assay/corpus"
+	"assay/fetch"
 	"assay/pipeline"
 	"assay/planner"
 )
@@ -152,6 +153,20 @@ func (s stages) post(beside []string) pipeline.Stage[string, corpus.Document] {
 	}
 }
 
+// withdrawn reports whether Reddit's interface, or the archive that is asked in its place, was asked about
+// an imported post and says that it is deleted or removed.
+func (w *Workspace) withdrawn(id string) (bool, error) {
+	fullname, ok := redditFullname(id)
+	if reader := w.postReader(); ok && reader != nil {
+		s, err := w.fetch.CallStanding(reader.Request(fullname))
+		if err != nil {
+			return false, fmt.Errorf("read what is known of %s: %w", id, err)
+		}
+		return s.Gone(), nil
+	}
+	return false, nil
+}
+
 // redditFullname is the fullname inside the id of a document of Reddit's.
 func redditFullname(id string) (string, bool) { return strings.CutPrefix(id, corpus.RedditID("")) }
 
@@ -166,12 +181,22 @@ func documentAt(address string) string {
 // found is the document with an id: of the pool, by its id where the recipe reads posts so, or the page
 // at its address. Beside are ids of documents that will be asked for next.
 func (k *walk) found(ctx context.Context, id, url string, beside []string) (corpus.Document, bool, error) {
+	if k.visit.document != nil {
+		if err := k.visit.document(id, url); err != nil {
+			return corpus.Document{}, false, err
+		}
+	}
 	d, ok, err := k.w.pooled(id)
 	if err != nil {
 		return d, false, fmt.Errorf("read document %s: %w", id, err)
 	}
 	if ok {
-		return d, true, nil
+		// What Reddit says of a post since it was imported counts more than the import.
+		gone, err := k.w.withdrawn(id)
+		if err != nil || !gone {
+			return d, err == nil, err
+		}
+		return d, false, k.withhold("document", id, fetch.ReasonGone)
 	}
 	if fullname, ok := redditFullname(id); ok && k.w.postReader() != nil {
 		stage := k.stages.post(beside)

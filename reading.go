@@ -2,6 +2,7 @@ package assay
 
 import (
 	"context"
+	"strings"
 
 	"assay/corpus"
 	"assay/fetch"
@@ -10,15 +11,30 @@ import (
 )
 
 // reading reads one item page of a site that rates nothing.
-func (k *walk) reading(site scrapers.Site) func(context.Context, corpus.Ref) (struct{}, error) {
+func (k *walk) reading(site scrapers.Site, source string) func(context.Context, corpus.Ref) (struct{}, error) {
 	return func(ctx context.Context, ref corpus.Ref) (struct{}, error) {
 		if !k.reaches(KindRead) {
 			return struct{}{}, nil
 		}
-		_, err := pipeline.Run(ctx, k.e, k.stages.read(site), ref.URL, ref.URL)
+		docs, err := pipeline.Run(ctx, k.e, k.stages.read(site), ref.URL, ref.URL)
+		if k.visit.page != nil && !pipeline.Ends(err) {
+			if err := k.visit.page(source, ref, present(docs), err); err != nil {
+				return struct{}{}, err
+			}
+		}
 		_, _, err = k.settled(ctx, "page", err)
 		return struct{}{}, err
 	}
+}
+
+// present are documents as a ledger compares them: that they are there, not what they say. Articles are
+// edited all day, and nothing is ruled in them.
+func present(docs []corpus.Document) (out []corpus.Claim) {
+	for _, d := range docs {
+		day, _, _ := strings.Cut(d.PublishedAt, "T")
+		out = append(out, corpus.Claim{ID: d.ID, Text: d.Title, ReviewDate: day})
+	}
+	return out
 }
 
 // of names the stage that reads item pages of a site.

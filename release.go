@@ -153,12 +153,27 @@ func (c *collector) addCalls(ids ...string) error {
 }
 
 // Release writes what is fresh and live as a release folder; name is "" for the content's own.
-// Rows that are stale or failed are left out and counted.
+// Rows that are stale or failed are left out and counted. A *StopError says that a refresh held a source
+// back, and nobody has accepted it.
 func (w *Workspace) Release(ctx context.Context, name string) (ReleaseResult, error) {
-	return w.release(ctx, filepath.Join(w.Dir, ReleaseDir), name)
+	return w.releaseNoting(ctx, name, nil)
 }
 
-func (w *Workspace) release(ctx context.Context, root, name string) (res ReleaseResult, err error) {
+// releaseNoting releases and remembers what of, with remarks on sources that did not answer as they should.
+func (w *Workspace) releaseNoting(ctx context.Context, name string, notes map[string]string) (ReleaseResult, error) {
+	if err := w.held(); err != nil {
+		return ReleaseResult{}, err
+	}
+	l := w.newLedger(false)
+	res, err := w.release(ctx, filepath.Join(w.Dir, ReleaseDir), name, l.page)
+	if err != nil {
+		return res, err
+	}
+	return res, l.publish(w.now(), notes)
+}
+
+// release writes a release below root; page, if not nil, is told of the pages of sites.
+func (w *Workspace) release(ctx context.Context, root, name string, page func(string, corpus.Ref, []corpus.Claim, error) error) (res ReleaseResult, err error) {
 	c, err := newCollector(filepath.Join(w.Dir, stateDir))
 	if err != nil {
 		return res, err
@@ -167,6 +182,7 @@ func (w *Workspace) release(ctx context.Context, root, name string) (res Release
 	e := w.newEngine(pipeline.Options{Explain: true})
 	defer w.runs(e)()
 	k := &walk{w: w, e: e, visit: c.visitor(), explain: true, stages: stages{w}}
+	k.visit.page = page
 	if err := k.run(ctx); err != nil {
 		return res, fmt.Errorf("collect the release: %w", err)
 	}
@@ -360,7 +376,7 @@ func (w *Workspace) Rebuild(ctx context.Context, dir string) (differences []stri
 		return nil, fmt.Errorf("rebuild %s: %w", dir, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	res, err := w.release(ctx, tmp, "")
+	res, err := w.release(ctx, tmp, "", nil)
 	if err != nil {
 		return nil, fmt.Errorf("rebuild %s: %w", dir, err)
 	}

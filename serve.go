@@ -82,6 +82,7 @@ func (w *Workspace) api() http.Handler {
 		})
 	}
 	answer("/v1/status", func(r *http.Request) (any, error) { return w.Status(r.Context()) })
+	answer("/v1/sources", func(r *http.Request) (any, error) { return w.Sources(r.Context()) })
 	answer("/v1/why", func(r *http.Request) (any, error) { return w.Why(r.Context(), r.FormValue("item")) })
 	answer("/v1/show", func(r *http.Request) (any, error) { return w.Show(r.Context(), r.FormValue("id")) })
 	answer("/v1/ls", func(r *http.Request) (any, error) {
@@ -152,6 +153,11 @@ func ask[T any](ctx context.Context, r *Remote, path string, query url.Values) (
 // Status asks for Workspace.Status.
 func (r *Remote) Status(ctx context.Context) (StatusReport, error) {
 	return ask[StatusReport](ctx, r, "/v1/status", nil)
+}
+
+// Sources asks for Workspace.Sources.
+func (r *Remote) Sources(ctx context.Context) ([]SourceState, error) {
+	return ask[[]SourceState](ctx, r, "/v1/sources", nil)
 }
 
 // Why asks for Workspace.Why.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"assay/corpus"
 	"assay/fetch"
@@ -22,6 +23,7 @@ import (
 // A Reader answers questions about a workspace: the workspace itself, or the process that holds it.
 type Reader interface {
 	Status(ctx context.Context) (StatusReport, error)
+	Sources(ctx context.Context) ([]SourceState, error)
 	Why(ctx context.Context, item string) ([]pipeline.Explanation, error)
 	List(ctx context.Context, q ListQuery) ([]Listed, error)
 	Show(ctx context.Context, id string) (json.RawMessage, error)
@@ -35,6 +37,42 @@ type StatusReport struct {
 	Building bool           `json:"building"` // a build runs in the process that answered
 	Ratings  int            `json:"ratings_waiting"`
 	Spent    llm.Spend      `json:"spent"` // over the life of the workspace: the sum of the call records
+	Sources  []SourceState  `json:"sources"`
+	Held     []Stop         `json:"held"` // guard rails that wait for a person
+}
+
+// SourceState is when a source of the recipe was released last.
+type SourceState struct {
+	Source string `json:"source"`
+	Site   string `json:"site"`
+	SourceRun
+}
+
+// Text tells the last good run in a few words.
+func (s SourceState) Text() string {
+	switch {
+	case s.At.IsZero():
+		return "never released"
+	case s.Good.IsZero():
+		return "no good run yet: " + s.Note
+	case s.Note != "":
+		return fmt.Sprintf("last good run %s; since then %s", s.Good.Format(time.RFC3339), s.Note)
+	}
+	return "last good run " + s.Good.Format(time.RFC3339)
+}
+
+// Sources says when each source of the recipe was released last.
+func (w *Workspace) Sources(_ context.Context) ([]SourceState, error) {
+	out := []SourceState{}
+	for _, s := range w.Config.Recipe.Sites {
+		name := w.Config.Recipe.source(s)
+		run, _, err := w.tables.Runs.Get(name)
+		if err != nil {
+			return nil, fmt.Errorf("read the last run of %s: %w", name, err)
+		}
+		out = append(out, SourceState{name, s.Name, run})
+	}
+	return out, nil
 }
 
 // Status walks the corpus without running anything and counts items by reason.
@@ -53,9 +91,17 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	if err != nil {
 		return StatusReport{}, err
 	}
+	sources, err := w.Sources(ctx)
+	if err != nil {
+		return StatusReport{}, err
+	}
+	held := &StopError{Stops: []Stop{}}
+	if err := w.held(); err != nil && !errors.As(err, &held) {
+		return StatusReport{}, err
+	}
 	w.engine.RLock()
 	defer w.engine.RUnlock()
-	return StatusReport{Report: e.Report(), Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: len(waiting), Spent: spent}, nil
+	return StatusReport{Sources: sources, Held: held.Stops, Report: e.Report(), Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: len(waiting), Spent: spent}, nil
 }
 
 // Why explains the items whose key is item or, for an address or a claim, that lead to it.
@@ -265,6 +311,7 @@ func (w *Workspace) listRatings() ([]Listed, error) {
 type provenance struct {
 	ID        string           `json:"id"`
 	Claim     *corpus.Claim    `json:"claim,omitempty"`
+	Former    string           `json:"former,omitzero"`  // why the claim is not there any more
 	Claims    []corpus.Claim   `json:"claims,omitempty"` // of a page or a row
 	Document  *corpus.Document `json:"document,omitempty"`
 	Trace     *corpus.Trace    `json:"trace,omitempty"`
@@ -407,7 +454,21 @@ func (w *Workspace) showClaim(ctx context.Context, e *pipeline.Engine, p *proven
 		}
 	}
 	if p.Claim == nil {
-		return errNotFound
+		former, ok, err := w.former(ctx, e, id)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return errNotFound
+		}
+		p.Claim, p.Former = &former.claim, former.note
+		if _, err := w.items(e, p, former.item.Key, former.item.Stage); err != nil {
+			return err
+		}
+		p.Claims = nil // what the page says now is another matter
+		if err := w.showSources(p, former.item.Key); err != nil {
+			return err
+		}
 	}
 	k := stages{w}
 	if _, err := w.items(e, p, id, k.plan().Name, k.zero().Name); err != nil {

@@ -34,6 +34,23 @@ type tables struct {
 	// Leads: (identity address, address as found) => where a page was found.
 	Leads kv.Bucket[Lead]
 
+	// Shown: (address of a listing, identity address) => a reference that the listing showed once. A listing
+	// that grew pushes its items to pages that are not read again, and they stay roots all the same.
+	Shown kv.Bucket[corpus.Ref]
+
+	// Published: (source, address of a page) => what the last release says of the page; a refresh tells
+	// what is new, changed and gone against it.
+	Published kv.Bucket[PublishedPage]
+
+	// Runs: source => the last run that released it without a complaint.
+	Runs kv.Bucket[SourceRun]
+
+	// Holds: source => why it may not be released until a person has looked.
+	Holds kv.Bucket[Stop]
+
+	// Refreshes: begin of a refresh => how it went.
+	Refreshes kv.Bucket[RefreshRun]
+
 	// Voices: claim id => the page or row that speaks for a claim which several tell.
 	Voices kv.Bucket[Voice]
 
@@ -67,14 +84,19 @@ type Lead struct {
 
 func openTables(s *kv.Store) tables {
 	return tables{
-		Rows:     kv.In[scrapers.Row](s, "rows", 1),
-		Links:    kv.In[corpus.Link](s, "links", 1),
-		Pool:     kv.In[Pooled](s, "pool", 1),
-		Arrivals: kv.In[string](s, "arrivals", 1),
-		Ratings:  kv.In[QueuedRating](s, "ratings", 1),
-		Leads:    kv.In[Lead](s, "leads", 1),
-		Voices:   kv.In[Voice](s, "voices", 1),
-		Files:    kv.In[[]byte](s, "files", 1),
-		Reports:  kv.In[json.RawMessage](s, "reports", 1),
+		Rows:      kv.In[scrapers.Row](s, "rows", 1),
+		Links:     kv.In[corpus.Link](s, "links", 1),
+		Pool:      kv.In[Pooled](s, "pool", 1),
+		Arrivals:  kv.In[string](s, "arrivals", 1),
+		Ratings:   kv.In[QueuedRating](s, "ratings", 1),
+		Leads:     kv.In[Lead](s, "leads", 1),
+		Voices:    kv.In[Voice](s, "voices", 1),
+		Shown:     kv.In[corpus.Ref](s, "shown", 1),
+		Published: kv.In[PublishedPage](s, "published", 1),
+		Runs:      kv.In[SourceRun](s, "runs", 1),
+		Holds:     kv.In[Stop](s, "holds", 1),
+		Refreshes: kv.In[RefreshRun](s, "refreshes", 1),
+		Files:     kv.In[[]byte](s, "files", 1),
+		Reports:   kv.In[json.RawMessage](s, "reports", 1),
 	}
 }

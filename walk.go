@@ -1,8 +1,10 @@
 package assay
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"sort"
@@ -35,6 +37,8 @@ type walk struct {
 // A visitor is told what a walk meets. Nil functions are left out. They are called from many
 // goroutines; an error ends the walk.
 type visitor struct {
+	page     func(source string, ref corpus.Ref, claims []corpus.Claim, err error) error // of a site; claims of the corpus, see present too, or why there are none
+	document func(id, url string) error                                                  // of which a claim may make evidence
 	claim    func(ref corpus.Ref, c corpus.Claim, binary string) error
 	trace    func(c corpus.Claim, t corpus.Trace, links []corpus.Link) error
 	pair     func(c corpus.Claim, d corpus.Document, l corpus.Label, ev evidence) error
@@ -73,7 +77,7 @@ func (k *walk) run(ctx context.Context) error {
 		}
 		base := strings.TrimSuffix(sr.Base, "/")
 		lanes = append(lanes, func(ctx context.Context) iter.Seq2[struct{}, error] {
-			return pipeline.Each(ctx, k.w.workers(), k.refs(ctx, site, base), k.item(site))
+			return pipeline.Each(ctx, k.w.workers(), k.refs(ctx, site, base), k.item(site, recipe.source(sr)))
 		})
 	}
 	if slices.Contains(recipe.Discover, DiscoverImported) {
@@ -183,11 +187,19 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 						if !ok {
 							break
 						}
+						shown, err := k.shown(page, listing.Refs)
+						if err != nil {
+							yield(corpus.Ref{}, err)
+							return
+						}
 						if !emitAll(listing.Refs, page) {
 							return
 						}
 						if barren++; len(seen) > before {
 							barren = 0
+						}
+						if !emitAll(shown, page) {
+							return
 						}
 						waiting = append(waiting, listing.More...)
 						next = listing.Next
@@ -223,6 +235,44 @@ const leadBatch = 100
 // maxBarrenListings ends a crawl whose listings go on but show nothing new: a pager without an end.
 const maxBarrenListings = 20
 
+// shown returns what a listing showed earlier, and notes what it shows now.
+func (k *walk) shown(page string, refs []corpus.Ref) (earlier []corpus.Ref, err error) {
+	known := map[string]bool{}
+	for entry, err := range k.w.tables.Shown.Scan(kv.Prefix(shortened(page)), "") {
+		if err != nil {
+			return nil, fmt.Errorf("read what %s showed: %w", page, err)
+		}
+		known[entry.Key] = true
+		earlier = append(earlier, entry.Value)
+	}
+	if k.explain {
+		return earlier, nil
+	}
+	return earlier, k.w.noteShown(page, refs, known)
+}
+
+// noteShown remembers references of a listing.
+func (w *Workspace) noteShown(page string, refs []corpus.Ref, known map[string]bool) error {
+	var ops []kv.Op
+	for _, ref := range refs {
+		key := kv.Key(shortened(page), shortened(corpus.IdentityURL(ref.URL)))
+		if known[key] {
+			continue
+		}
+		op, err := w.tables.Shown.PutOp(key, ref)
+		if err != nil {
+			return err
+		}
+		ops = append(ops, op)
+	}
+	for batch := range slices.Chunk(ops, 10*leadBatch) {
+		if err := w.store.Write(batch...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func siteHost(site scrapers.Site, base string) string {
 	if base != "" {
 		return corpus.Host(base)
@@ -245,19 +295,49 @@ func (k *walk) rows(table scrapers.Table) iter.Seq2[scrapers.Row, error] {
 }
 
 // item works on one item page, by whichever reader its site has.
-func (k *walk) item(site scrapers.Site) func(context.Context, corpus.Ref) (struct{}, error) {
+func (k *walk) item(site scrapers.Site, source string) func(context.Context, corpus.Ref) (struct{}, error) {
 	if site.Read != nil {
-		return k.reading(site)
+		return k.reading(site, source)
 	}
-	return k.page(site)
+	return k.page(site, source)
 }
 
 // page parses one item page and walks on from each of its claims.
-func (k *walk) page(site scrapers.Site) func(context.Context, corpus.Ref) (struct{}, error) {
+func (k *walk) page(site scrapers.Site, source string) func(context.Context, corpus.Ref) (struct{}, error) {
 	return func(ctx context.Context, ref corpus.Ref) (struct{}, error) {
 		claims, err := pipeline.Run(ctx, k.e, k.stages.parse(site), ref.URL, ref.URL)
+		if k.visit.page != nil && !pipeline.Ends(err) {
+			if err := k.visit.page(source, ref, k.w.Config.Recipe.ours(claims), err); err != nil {
+				return struct{}{}, err
+			}
+		}
 		return struct{}{}, k.claims(ctx, ref, "", claims, err)
 	}
+}
+
+// ours are the claims of a page that are of the recipe's corpus, as the recipe rates them.
+func (r Recipe) ours(claims []corpus.Claim) (out []corpus.Claim) {
+	projection, err := corpus.ProjectionByName(r.Projection)
+	if err != nil {
+		return nil // unreachable: the configuration was checked
+	}
+	for _, c := range claims {
+		c = r.rated(c)
+		if _, ok := projection.Apply(c); ok && r.leavesOut(c) == "" {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// source names a site of the recipe: by its host too where it is there twice.
+func (r Recipe) source(s SiteRecipe) string {
+	for _, other := range r.Sites {
+		if other.Name == s.Name && other.Base != s.Base {
+			return s.Name + "@" + cmp.Or(corpus.Host(s.Base), "own")
+		}
+	}
+	return s.Name
 }
 
 // row parses one imported row and walks on from each of its claims.
@@ -594,6 +674,9 @@ func (s stages) parse(site scrapers.Site) pipeline.Stage[string, []corpus.Claim]
 		Do: func(ctx context.Context, address string) ([]corpus.Claim, error) {
 			page, err := s.w.fetch.Get(ctx, fetch.Request{URL: address})
 			if err != nil {
+				if _, failed := s.w.fetch.Changed(ctx, address); failed != nil { // what is gone has a history too
+					return nil, failed
+				}
 				return nil, err
 			}
 			free, err := s.w.readers.take(ctx)
@@ -601,7 +684,11 @@ func (s stages) parse(site scrapers.Site) pipeline.Stage[string, []corpus.Claim]
 				return nil, err
 			}
 			defer free()
-			return site.Parse(page)
+			claims, err := site.Parse(page)
+			if err != nil {
+				return nil, err
+			}
+			return s.remembered(ctx, site, page, claims)
 		},
 	}
 }

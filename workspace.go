@@ -60,6 +60,7 @@ type Workspace struct {
 	readers slots
 	corrupt corruptions
 	replays bool // models answer from the store alone
+	now     func() time.Time
 }
 
 // OpenOptions says how a workspace is opened.
@@ -84,7 +85,10 @@ func Open(ctx context.Context, dir string, o OpenOptions) (_ *Workspace, err err
 	if err != nil {
 		return nil, err
 	}
-	w := &Workspace{Dir: dir, Config: config, Settings: settings, Log: o.Log, environ: o.Environ}
+	w := &Workspace{Dir: dir, Config: config, Settings: settings, Log: o.Log, environ: o.Environ, now: o.Now}
+	if w.now == nil {
+		w.now = time.Now
+	}
 	if w.Log == nil {
 		w.Log = slog.New(slog.DiscardHandler)
 	}

@@ -32,18 +32,9 @@ func pastSum(h head) [32]byte {
 // Answered is told of the question, so that an older capture that is imported later counts. A version
 // whose body is no longer there is left out.
 func (c *Client) Versions(ctx context.Context, page *Page) ([]*Page, error) {
-	past := false
-	for _, address := range page.Addresses {
-		key := requestKey("", address, "", "", "", "")
-		h, _, err := c.archive.head(key)
-		if err != nil {
-			return nil, err
-		}
-		c.answered(ctx, depPrefix+versionsPrefix+key, pastSum(h))
-		past = past || h.Past != ""
-	}
-	if !past {
-		return nil, nil
+	past, err := c.Changed(ctx, page.Addresses...)
+	if err != nil || !past {
+		return nil, err
 	}
 	all, err := c.Past(page.Addresses...)
 	if err != nil {
@@ -54,6 +45,22 @@ func (c *Client) Versions(ctx context.Context, page *Page) ([]*Page, error) {
 		all = all[:n-1]
 	}
 	return all, nil
+}
+
+// Changed reports whether any of some addresses ever answered otherwise than it does. Answered is told of
+// the question, and whatever rests on it keeps the earlier answers from being collected as garbage.
+func (c *Client) Changed(ctx context.Context, addresses ...string) (bool, error) {
+	past := false
+	for _, address := range addresses {
+		key := requestKey("", address, "", "", "", "")
+		h, _, err := c.archive.head(key)
+		if err != nil {
+			return false, err
+		}
+		c.answered(ctx, depPrefix+versionsPrefix+key, pastSum(h))
+		past = past || h.Past != ""
+	}
+	return past, nil
 }
 
 // Past returns what was ever retrieved from some addresses of one page, oldest first, each change once:

@@ -47,6 +47,9 @@ type ClaimRow struct {
 	Tags          []string `json:"tags"`
 	Flags         []string `json:"flags"`
 
+	Supersedes string          `json:"supersedes"` // id of the claim in whose place on the page this one came, "" mostly
+	Earlier    []corpus.Ruling `json:"earlier"`    // what was ruled on this wording before, oldest first
+
 	Number int `json:"-"` // row number in the table it was imported from, 0 if none
 }
 
@@ -56,7 +59,8 @@ func NewClaimRow(c corpus.Claim, binary string) ClaimRow {
 		ID: c.ID, Text: c.Text, Speaker: c.Speaker, RatingRaw: c.RatingRaw, Rating: c.Rating,
 		Verdict6: string(c.Verdict6), VerdictBinary: binary, VerdictStatus: string(c.Status),
 		StatedDate: c.StatedDate, Medium: c.Medium, ReviewURL: c.ReviewURL, ReviewDate: c.ReviewDate,
-		Title: c.Title, Authors: list(c.Authors), Tags: list(c.Tags), Flags: list(c.Flags), Number: c.Number,
+		Title: c.Title, Authors: list(c.Authors), Tags: list(c.Tags), Flags: list(c.Flags),
+		Supersedes: c.Supersedes, Earlier: list(c.Earlier), Number: c.Number,
 	}
 }
 

@@ -31,6 +31,9 @@ type PostReader interface {
 	// seen is an exclusion. Beside are fullnames that will be asked for next: where they can be had with
 	// the same request, they are.
 	Document(ctx context.Context, fullname string, beside []string) (corpus.Document, error)
+	// Request is what Document asks for one thing by itself. Its answer is of the class gone where the thing
+	// is known to be deleted or removed.
+	Request(fullname string) fetch.Call
 }
 
 // PostVersion is that of PostReader.Document; a new one reads every post again.

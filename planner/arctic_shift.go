@@ -43,7 +43,7 @@ func (a *ArcticShift) Document(ctx context.Context, fullname string, beside []st
 	ids := wanted(fullname, beside)
 	calls := make([]fetch.Call, len(ids))
 	for i, id := range ids {
-		calls[i] = a.ids(id)
+		calls[i] = a.Request(id)
 	}
 	join := func(places []int) fetch.Call {
 		some := make([]string, len(places))
@@ -64,7 +64,7 @@ func (a *ArcticShift) Document(ctx context.Context, fullname string, beside []st
 		return corpus.Document{}, err
 	} // any other error comes back when the thing is asked for by itself
 	asked := "post " + fullname
-	reply, err := a.ask(ctx, a.ids(fullname), asked, true)
+	reply, err := a.ask(ctx, a.Request(fullname), asked, true)
 	if err != nil {
 		return corpus.Document{}, err
 	}
@@ -78,6 +78,26 @@ func (a *ArcticShift) Document(ctx context.Context, fullname string, beside []st
 		}
 	}
 	return corpus.Document{}, &APIError{API: arcticName, Asked: asked, Reason: ReasonGone, Detail: "it is not in the archive", Status: reply.Status, Tries: reply.Tries, thing: true}
+}
+
+// Request asks for one post or comment. That it is not in the archive says nothing about Reddit.
+func (a *ArcticShift) Request(fullname string) fetch.Call {
+	c := a.ids(fullname)
+	c.Judge = func(reply fetch.Reply) fetch.Judgement {
+		return judgeThing(judgeArctic(reply), reply, fullname, dumped, "")
+	}
+	return c
+}
+
+// dumped reads the things of a reply in the form of dumps.
+func dumped(reply *fetch.Reply) func(yield func(corpus.Document, error) bool) {
+	return func(yield func(corpus.Document, error) bool) {
+		for e, err := range redditPushshift.Read("reply", bytes.NewReader(reply.Body)) {
+			if !yield(stamped(e.Document, reply.Retrieved), err) {
+				return
+			}
+		}
+	}
 }
 
 // ids asks for things of one kind.
@@ -156,7 +176,7 @@ func (a *ArcticShift) ask(ctx context.Context, c fetch.Call, asked string, thing
 	if err != nil {
 		return nil, err
 	}
-	if reply.Class == fetch.ClassOK && reply.Status/100 == 2 {
+	if (reply.Class == fetch.ClassOK || reply.Class == fetch.ClassGone) && reply.Status/100 == 2 {
 		return reply, nil
 	}
 	e := refusal(arcticName, asked, reply)
@@ -174,11 +194,11 @@ func (a *ArcticShift) ask(ctx context.Context, c fetch.Call, asked string, thing
 // archived reads the things of a reply. One that cannot be read is an error: nothing is passed over.
 func archived(reply *fetch.Reply, asked string) ([]corpus.Document, error) {
 	var docs []corpus.Document
-	for e, err := range redditPushshift.Read("reply", bytes.NewReader(reply.Body)) {
+	for d, err := range dumped(reply) {
 		if err != nil {
 			return nil, &APIError{API: arcticName, Asked: asked, Reason: ReasonBadReply, Detail: clip(err.Error()), Status: reply.Status, Tries: reply.Tries}
 		}
-		docs = append(docs, stamped(e.Document, reply.Retrieved))
+		docs = append(docs, d)
 	}
 	return docs, nil
 }

@@ -74,7 +74,7 @@ func (r *Reddit) Document(ctx context.Context, fullname string, beside []string)
 	ids := wanted(fullname, beside)
 	calls := make([]fetch.Call, len(ids))
 	for i, id := range ids {
-		calls[i] = r.info(id)
+		calls[i] = r.Request(id)
 	}
 	join := func(places []int) fetch.Call {
 		some := make([]string, len(places))
@@ -95,7 +95,7 @@ func (r *Reddit) Document(ctx context.Context, fullname string, beside []string)
 		return corpus.Document{}, err
 	} // any other error comes back when the thing is asked for by itself
 	asked := "post " + fullname
-	reply, err := r.ask(ctx, r.info(fullname), asked, true)
+	reply, err := r.ask(ctx, r.Request(fullname), asked, true)
 	if err != nil {
 		return corpus.Document{}, err
 	}
@@ -108,6 +108,42 @@ func (r *Reddit) Document(ctx context.Context, fullname string, beside []string)
 		}
 	}
 	return corpus.Document{}, &APIError{API: redditName, Asked: asked, Reason: ReasonGone, Detail: "it knows no such thing: deleted, private, or never there", Status: reply.Status, Tries: reply.Tries, thing: true}
+}
+
+// Request asks for one post or comment. That Reddit knows no such thing means that it is deleted.
+func (r *Reddit) Request(fullname string) fetch.Call {
+	c := r.info(fullname)
+	c.Judge = func(reply fetch.Reply) fetch.Judgement {
+		return judgeThing(judgeReddit(reply), reply, fullname, rawListing, ReasonGone)
+	}
+	return c
+}
+
+// judgeThing adds to a judgement whether the one thing that was asked for was deleted or removed since
+// somebody wrote it. Missing is what it means that the reply does not hold it, "" for nothing.
+func judgeThing(j fetch.Judgement, r fetch.Reply, fullname string, read func(*fetch.Reply) func(func(corpus.Document, error) bool), missing string) fetch.Judgement {
+	if j.Class != "" || r.Class != fetch.ClassOK || r.Status/100 != 2 {
+		return j
+	}
+	for d, err := range read(&r) {
+		if err != nil {
+			return j // Document says what is wrong with it
+		}
+		if d.ID != corpus.RedditID(fullname) {
+			continue
+		}
+		switch d.BodyStatus {
+		case corpus.BodyDeleted:
+			j.Class, j.Reason = fetch.ClassGone, ReasonDeleted
+		case corpus.BodyRemoved:
+			j.Class, j.Reason = fetch.ClassGone, ReasonRemoved
+		}
+		return j
+	}
+	if missing != "" {
+		j.Class, j.Reason = fetch.ClassGone, missing
+	}
+	return j
 }
 
 func (r *Reddit) info(ids string) fetch.Call {
@@ -199,7 +235,7 @@ func (r *Reddit) ask(ctx context.Context, c fetch.Call, asked string, thing bool
 		}
 		next, ok := r.moved(c.URL, reply)
 		if !ok || move == maxMoves {
-			if reply.Class == fetch.ClassOK && reply.Status/100 == 2 {
+			if (reply.Class == fetch.ClassOK || reply.Class == fetch.ClassGone) && reply.Status/100 == 2 {
 				return reply, nil
 			}
 			e := refusal(redditName, asked, reply)

@@ -33,7 +33,7 @@ unless --until or --only stop before it. What is fresh is not touched and costs 
 killed goes on where it was. Transient failures are tried again by the next build, others with --retry-failed.
 
 While it runs, "assay status", "ls", "show" and "backup" answer from another terminal.`,
-			statusError, statusUsage, statusPartial, statusBudget, statusLocked, statusInterrupted),
+			statusError, statusUsage, statusPartial, statusBudget, statusLocked, statusGuard, statusInterrupted),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var overrides []assay.Override
@@ -71,10 +71,24 @@ While it runs, "assay status", "ls", "show" and "backup" answer from another ter
 
 // build opens the workspace, serves questions, builds and prints the report.
 func (a *app) build(ctx context.Context, o assay.BuildOptions, open assay.OpenOptions) (rep assay.BuildReport, err error) {
+	err = a.session(ctx, open, o.DryRun, func(w *assay.Workspace, p pipeline.Progress, end func()) error {
+		o.Progress, o.Stop = p, a.stop
+		var err error
+		rep, err = w.Build(ctx, o)
+		end()
+		return a.reported(rep, rep.Text(o.DryRun), o.DryRun, rep.Release, err)
+	})
+	return rep, err
+}
+
+// session opens the workspace, shows progress and serves questions while f runs. A signal lets what is in
+// flight finish until f calls end, which takes the display away too.
+func (a *app) session(ctx context.Context, open assay.OpenOptions, dryRun bool, f func(w *assay.Workspace, p pipeline.Progress, end func()) error) (err error) {
 	log := a.err
+	var progress pipeline.Progress
 	var opened atomic.Pointer[assay.Workspace] // for the display, which is there first
 	endDisplay := func() {}
-	if !a.quiet && !o.DryRun {
+	if !a.quiet && !dryRun {
 		d := pipeline.NewDisplay(pipeline.DisplayOptions{W: a.err, Note: func() string {
 			if w := opened.Load(); w != nil {
 				return w.Spending()
@@ -83,40 +97,41 @@ func (a *app) build(ctx context.Context, o assay.BuildOptions, open assay.OpenOp
 		}})
 		endDisplay = sync.OnceFunc(d.Close)
 		defer endDisplay()
-		o.Progress, log = d, d
+		progress, log = d, d
 	}
 	open.Log = a.log(log)
 	w, err := a.open(ctx, open)
 	if err != nil {
-		return rep, err
+		return err
 	}
 	defer closing(w.Close, &err)
 	opened.Store(w)
 	stop, err := w.Serve(ctx)
 	if err != nil {
-		return rep, err
+		return err
 	}
 	defer closing(stop, &err)
-	o.Stop = a.stop
 	a.drains.Store(true)
-	rep, err = w.Build(ctx, o)
-	a.drains.Store(false)
-	endDisplay()
+	return f(w, progress, func() {
+		a.drains.Store(false)
+		endDisplay()
+	})
+}
+
+// reported prints what a run did, however it ended.
+func (a *app) reported(rep any, text string, dryRun bool, release *assay.ReleaseResult, err error) error {
 	if a.json {
-		return rep, errors.Join(err, a.print(rep, nil))
+		return errors.Join(err, a.print(rep, nil))
 	}
-	text := a.err
-	if o.DryRun {
-		text = a.out // there it is what was asked for
+	to := a.err
+	if dryRun {
+		to = a.out // there it is what was asked for
 	}
-	fmt.Fprint(screen{text}, rep.Text(o.DryRun))
-	if err != nil {
-		return rep, err
+	fmt.Fprint(screen{to}, text)
+	if err == nil && release != nil {
+		printRelease(a.out, *release)
 	}
-	if rep.Release != nil {
-		printRelease(a.out, *rep.Release)
-	}
-	return rep, nil
+	return err
 }
 
 func printRelease(w io.Writer, r assay.ReleaseResult) {

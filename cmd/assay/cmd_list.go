@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -17,21 +19,61 @@ func (a *app) listCommand() *cobra.Command {
 		Short:   "List every site, table, dump, prompt, format, ... that this program knows",
 		Example: "  assay list sites\n  assay list prompts --json",
 		Long: help("List what is built in. Kinds: "+strings.Join(assay.CatalogKinds(), ", ")+`.
-"Proven" says what a plugin was tried on: captured replies of the real thing, its documentation, or nothing yet.`,
+"Proven" says what a plugin was tried on: captured replies of the real thing, its documentation, or nothing yet.
+In a workspace, sites come with the last good run of each that the recipe has.`,
 			statusError, statusUsage),
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			entries, err := assay.Catalog(args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			known, err := assay.Catalog(args[0])
 			if err != nil {
 				return usageError{err}
+			}
+			entries := make([]entry, len(known))
+			for i, e := range known {
+				entries[i].Entry = e
+			}
+			if args[0] == "sites" && exists(filepath.Join(a.dir, assay.ConfigName)) {
+				if err := a.lastRuns(cmd.Context(), entries); err != nil {
+					return err
+				}
 			}
 			return a.print(entries, func(w io.Writer) {
 				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 				for _, e := range entries {
 					fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Name, e.Version, e.Proven, e.Doc)
+					for _, run := range e.Runs {
+						fmt.Fprintf(t, "\t\t\t%s\n", run)
+					}
 				}
 				t.Flush()
 			})
 		},
 	}
+}
+
+// An entry is a thing that is built in, and of a site what the workspace knows of it.
+type entry struct {
+	assay.Entry
+	Runs []string `json:"runs,omitzero"`
+}
+
+// lastRuns adds to sites when the workspace released them last.
+func (a *app) lastRuns(ctx context.Context, sites []entry) (err error) {
+	r, done, err := a.reader(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(done, &err)
+	states, err := r.Sources(ctx)
+	if err != nil {
+		return err
+	}
+	for i, e := range sites {
+		for _, s := range states {
+			if s.Site == e.Name {
+				sites[i].Runs = append(sites[i].Runs, s.Source+": "+s.Text())
+			}
+		}
+	}
+	return nil
 }

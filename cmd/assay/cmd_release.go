@@ -19,7 +19,7 @@ func (a *app) releaseCommand() *cobra.Command {
 		Example: "  assay release\n  assay release --as v1.0.0",
 		Long: help(`Walk from the live references and write every fresh row as release/<12 hex digits of its content>, or under
 --as. The folder appears whole or not at all. The same recipe over the same stored answers gives the same bytes.`,
-			statusError, statusUsage, statusLocked, statusInterrupted),
+			statusError, statusUsage, statusLocked, statusGuard, statusInterrupted),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := output.CheckName(name); err != nil {

@@ -52,6 +52,12 @@ pair id, or a table row. Works while a build runs.`, statusError, statusUsage, s
 					fmt.Fprintf(w, "left out of a release: %s: %d\n", k, s.Withheld[k])
 				}
 				fmt.Fprintln(w, "spent so far:", assay.Cost(s.Spent))
+				for _, source := range s.Sources {
+					fmt.Fprintf(w, "%s: %s\n", source.Source, source.Text())
+				}
+				for _, stop := range s.Held {
+					fmt.Fprintf(w, "held back: %s\n", stop)
+				}
 				if s.Ratings > 0 {
 					fmt.Fprintf(w, "ratings that no map names: %d (assay ls ratings)\n", s.Ratings)
 				}

@@ -23,18 +23,18 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	os.Exit(run())
+	os.Exit(run(nil))
 }
 
-// run is main with a value, so that tests can call it in-process.
-func run() int {
+// run is main with a value and a clock, so that tests can call it; nil is the machine's clock.
+func run(now func() time.Time) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	out := &checked{w: os.Stdout}
-	a := &app{in: os.Stdin, out: out, err: os.Stderr, environ: os.Environ(), stop: make(chan struct{})}
+	a := &app{in: os.Stdin, out: out, err: os.Stderr, environ: os.Environ(), now: now, stop: make(chan struct{})}
 	go a.interrupt(signals, cancel)
 	cmd := a.root()
 	cmd.SetArgs(os.Args[1:])

@@ -3,14 +3,26 @@ package main
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"assay": func() { os.Exit(run()) },
+		"assay": func() { os.Exit(run(clock())) },
 	})
+}
+
+// clockEnv moves the clock of an assay that a test runs, by a duration; the program itself does not know it.
+const clockEnv = "TEST_CLOCK"
+
+func clock() func() time.Time {
+	ahead, err := time.ParseDuration(os.Getenv(clockEnv))
+	if err != nil {
+		return nil
+	}
+	return func() time.Time { return time.Now().Add(ahead) }
 }
 
 // TestScripts runs the sessions of a user that testdata/scripts holds.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,7 @@ const (
 	exitPartial     = 3
 	exitBudget      = 4
 	exitLocked      = 5
+	exitGuard       = 6
 	exitVerify      = 7
 	exitInterrupted = 130
 )
@@ -43,6 +45,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 func exitCode(ctx context.Context, err error) int {
 	var usage usageError
 	var locked *kv.LockedError
+	var stop *assay.StopError
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled), errors.Is(err, assay.ErrInterrupted):
 		return exitInterrupted
@@ -52,6 +55,8 @@ func exitCode(ctx context.Context, err error) int {
 		return exitLocked
 	case errors.Is(err, errPartial):
 		return exitPartial
+	case errors.As(err, &stop):
+		return exitGuard
 	case errors.Is(err, errVerify):
 		return exitVerify
 	case errors.Is(err, assay.ErrTimeUp), isBudget(err):
@@ -71,6 +76,8 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	environ  []string
+
+	now func() time.Time // nil means time.Now
 
 	stop   chan struct{} // closed by the first signal
 	drains atomic.Bool   // the command ends by itself after stop
@@ -111,7 +118,7 @@ Try "assay demo": the whole pipeline on a small embedded web, offline, in second
 	cmd.PersistentFlags().BoolVar(&a.json, "json", false, "print facts as JSON")
 	cmd.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
 	for _, c := range []*cobra.Command{
-		a.initCommand(), a.demoCommand(), a.buildCommand(), a.statusCommand(), a.lsCommand(), a.showCommand(),
+		a.initCommand(), a.demoCommand(), a.buildCommand(), a.refreshCommand(), a.statusCommand(), a.lsCommand(), a.showCommand(),
 		a.importCommand(), a.releaseCommand(), a.verifyCommand(), a.archiveCommand(), a.gcCommand(), a.backupCommand(), a.restoreCommand(),
 		a.doctorCommand(), a.listCommand(), a.configCommand(), a.versionCommand(),
 	} {
@@ -140,6 +147,7 @@ const (
 	statusPartial     = "3  partial: at least one item failed in this run; the rest is done"
 	statusBudget      = "4  a limit of money, calls or time was reached; what is done is kept"
 	statusLocked      = "5  another run holds the workspace"
+	statusGuard       = "6  a guard rail stopped the release; the message names the source and what to do"
 	statusVerify      = "7  the release failed verification"
 	statusInterrupted = "130  interrupted; run the same command to go on"
 )
@@ -156,7 +164,7 @@ func (a *app) log(w io.Writer) *slog.Logger {
 
 // open opens the workspace for writing.
 func (a *app) open(ctx context.Context, o assay.OpenOptions) (*assay.Workspace, error) {
-	o.Environ = a.environ
+	o.Environ, o.Now = a.environ, a.now
 	if o.Log == nil {
 		o.Log = a.log(a.err)
 	}
