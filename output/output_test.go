@@ -276,11 +276,11 @@ func TestHD07TextsComeBackWhole(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
 		}
-		if len(row) != 16 {
+		if len(row) != 18 {
 			t.Errorf("row %d has %d columns", i, len(row))
 		}
-		if row["authors"] == nil {
-			t.Errorf("row %d: authors is null", i)
+		if row["authors"] == nil || row["earlier"] == nil {
+			t.Errorf("row %d: authors or earlier is null", i)
 		}
 		got = append(got, row["text"].(string))
 	}
