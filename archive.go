@@ -60,11 +60,12 @@ type carrier struct {
 // carried lists every table that an archive carries, in the order in which it is read back. Of the
 // store's other buckets, a build makes again: stage.item, leads, ratings, voices, fetch.head,
 // fetch.address and fetch.alias, and body comes with the exchanges. These are about runs and machines, and
-// stay: reports, fetch.host, fetch.digest. files is what lies in the folder.
+// stay: reports, refreshes, runs, holds, published, fetch.host, fetch.digest. files is what lies in the folder.
 func carried() []carrier {
 	return []carrier{
 		carry("rows", "resource", 1, func(w *Workspace) kv.Bucket[scrapers.Row] { return w.tables.Rows }),
 		carry("links", "resource", 1, func(w *Workspace) kv.Bucket[corpus.Link] { return w.tables.Links }),
+		carry("shown", "resource", 1, func(w *Workspace) kv.Bucket[corpus.Ref] { return w.tables.Shown }),
 		{name: "pool:1", kind: "resource", put: putPool, take: takePool},
 		carry(llm.BucketCalls, "metadata", llm.BucketVersion, func(w *Workspace) kv.Bucket[llm.Record] {
 			return kv.In[llm.Record](w.store, llm.BucketCalls, llm.BucketVersion)
