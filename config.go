@@ -627,6 +627,9 @@ func (c *Config) check() error {
 			bad(key, "the value is too small")
 		}
 	}
+	if n := r.Planner.Variants; n > planner.MaxVariants {
+		bad("recipe.planner.variants", "%d are more than the %d that a search takes", n, planner.MaxVariants)
+	}
 	if rt.Workers > maxWorkers {
 		bad("runtime.workers", "%d are more than the %d that a machine can do with", rt.Workers, maxWorkers)
 	}

@@ -34,6 +34,7 @@ func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"a day that no month has", "recipe:\n  dates: {to: 2023-02-29}\n", "is no date like"},
 		{"dates the wrong way round", "recipe:\n  dates: {from: 2024-01-01, to: 2000-01-01}\n", "is after"},
 		{"two spellings of one rating", "recipe:\n  ratings: {politifact: {No idea: true, no idea: false}}\n", "are one rating"},
+		{"more variants than a search takes", "recipe:\n  planner: {variants: 6}\n", "recipe.planner.variants: 6 are more than the 5 that a search takes"},
 		{"a negative limit", "recipe:\n  limits: {page: -1}\n", "recipe.limits.page: the value is too small"},
 		{"a negative reserve", "runtime:\n  reserve_mib: -1\n", "too small"},
 		{"a reserve that overflows", "runtime:\n  reserve_mib: 9223372036854775807\n", "more than a disk has"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"sort"
@@ -117,6 +118,20 @@ func (w *Workspace) Import(ctx context.Context, kind, path string, o ImportOptio
 	return nil, fmt.Errorf("import: kind %q is unknown; known are %s", kind, strings.Join(names(ImportKinds, func(k ImportKind) string { return k.Name }), ", "))
 }
 
+// until reads r until ctx ends: a device or a pipe may have no other end, and no record in it.
+func until(ctx context.Context, r io.Reader) io.Reader {
+	return readFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return r.Read(p)
+	})
+}
+
+type readFunc func(p []byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
+
 func importWARC(ctx context.Context, w *Workspace, path string, _ ImportOptions) (*ImportReport, error) {
 	zipped, err := fetch.IsZip(path)
 	if err != nil {
@@ -136,7 +151,7 @@ func importWARC(ctx context.Context, w *Workspace, path string, _ ImportOptions)
 		return nil, err
 	}
 	defer f.Close()
-	got, err := fetch.ImportWARC(ctx, w.store, filepath.Base(path), bufio.NewReaderSize(f, 1<<20))
+	got, err := fetch.ImportWARC(ctx, w.store, filepath.Base(path), bufio.NewReaderSize(until(ctx, f), 1<<20))
 	return exchangeReport("warc", path, got), err
 }
 
@@ -184,7 +199,7 @@ func importReddit(ctx context.Context, w *Workspace, path string, _ ImportOption
 	if err != nil {
 		return r, err
 	}
-	for entry, err := range planner.ReadDump(filepath.Base(path), f) {
+	for entry, err := range planner.ReadDump(filepath.Base(path), until(ctx, f)) {
 		if err := r.tolerate(err); err != nil {
 			return r, errors.Join(err, p.flush()) // what came before the damage counts
 		} else if entry.Document.ID == "" && entry.Skipped == "" {
@@ -220,7 +235,7 @@ func importClaims(ctx context.Context, w *Workspace, path string, o ImportOption
 		return nil, err
 	}
 	defer f.Close()
-	return r, w.importTable(ctx, r, filepath.Base(path), f, o)
+	return r, w.importTable(ctx, r, filepath.Base(path), until(ctx, f), o)
 }
 
 // importTable stores the rows of a claims table, plain or compressed.
@@ -289,6 +304,38 @@ func (o ImportOptions) table(in io.Reader) (scrapers.Table, io.Reader, error) {
 	return scrapers.DetectReader(in)
 }
 
+func (r *ImportReport) conflict(table string, row scrapers.Row, contradicts string) {
+	r.Counts["conflicts"]++
+	r.problem("claim %s of %s contradicts the one imported before: %s; the stored one stays. If this file is right, import it into a new workspace", row.Key, table, contradicts)
+}
+
+// agree compares a row with the stored one of its key. Where they agree it returns the row with what
+// only the stored one says; where not, it says in what.
+func agree(stored, row scrapers.Row) (_ scrapers.Row, contradicts string) {
+	fields := maps.Clone(row.Fields)
+	for _, column := range sortedKeys(stored.Fields) {
+		was, is := stored.Fields[column], fields[column]
+		switch {
+		case unsaid(was):
+		case unsaid(is):
+			fields[column] = was
+		case !sameWords(was, is):
+			return row, fmt.Sprintf("its %s is %.80q, not %.80q", column, was, is)
+		}
+	}
+	row.Fields = fields
+	return row, ""
+}
+
+// unsaid reports a field that says nothing: pairs bring a claim along without its list of documents.
+func unsaid(field string) bool { return field == "" || field == "[]" }
+
+// sameWords compares two fields as wordings, and verdicts however their words are joined.
+func sameWords(a, b string) bool {
+	plain := strings.NewReplacer("-", " ", "_", " ")
+	return strings.EqualFold(plain.Replace(corpus.Fold(a)), plain.Replace(corpus.Fold(b)))
+}
+
 // linkKey orders the links of a row. A document that its table counts is one link whatever its id; a
 // line is not counted so, since every file has a line of that number.
 func linkKey(l corpus.Link) string {
@@ -318,8 +365,8 @@ func importPairs(ctx context.Context, w *Workspace, path string, _ ImportOptions
 	if err != nil {
 		return r, err
 	}
-	claims := map[string]bool{}
-	for pair, err := range planner.ReadPairs(filepath.Base(path), bufio.NewReaderSize(f, 1<<20)) {
+	claims := pairedClaims{w: w, r: r, rows: map[string]scrapers.Row{}}
+	for pair, err := range planner.ReadPairs(filepath.Base(path), bufio.NewReaderSize(until(ctx, f), 1<<20)) {
 		if err := r.tolerate(err); err != nil {
 			return r, errors.Join(err, p.flush()) // what came before the damage counts
 		} else if pair.Document.ID == "" {
@@ -335,33 +382,64 @@ func importPairs(ctx context.Context, w *Workspace, path string, _ ImportOptions
 		if err := p.add(ctx, pair.Document); err != nil {
 			return r, err
 		}
+		if agrees, err := claims.add(pair); err != nil {
+			return r, err
+		} else if !agrees {
+			continue // its label is about another claim
+		}
 		link := pair.Link()
 		if err := w.tables.Links.Put(linkKey(link), link); err != nil {
 			return r, err
 		}
 		r.Counts["pairs"]++
 		r.Counts["label "+string(pair.Label)]++
-		if pair.ClaimText == "" || claims[pair.RowKey()] {
-			continue
-		}
-		claims[pair.RowKey()] = true
-		table, key, _ := strings.Cut(pair.RowKey(), "/")
-		if has, err := w.tables.Rows.Has(kv.Key(table, key)); err != nil {
-			return r, err
-		} else if has {
-			continue // the claims table itself came first
-		}
-		row, err := rowOf(pair)
-		if err != nil {
-			r.problem("%v", err)
-			continue
-		}
-		if err := w.tables.Rows.Put(kv.Key(table, key), row); err != nil {
-			return r, err
-		}
-		r.Counts["claims"]++
 	}
 	return r, p.flush()
+}
+
+// pairedClaims stores the claims that pairs bring along.
+type pairedClaims struct {
+	w    *Workspace
+	r    *ImportReport
+	rows map[string]scrapers.Row // as this file said last, by row key
+}
+
+// add stores the claim of a pair, once. It returns false for one that contradicts what is stored.
+func (c *pairedClaims) add(pair planner.Pair) (agrees bool, err error) {
+	if pair.ClaimText == "" {
+		return true, nil
+	}
+	table, _, _ := strings.Cut(pair.RowKey(), "/")
+	row, err := rowOf(pair)
+	if err != nil {
+		if _, told := c.rows[pair.RowKey()]; !told {
+			c.rows[pair.RowKey()] = scrapers.Row{}
+			c.r.problem("%v", err)
+		}
+		return true, nil
+	}
+	if before, ok := c.rows[pair.RowKey()]; ok && maps.Equal(before.Fields, row.Fields) {
+		return true, nil
+	}
+	key := kv.Key(table, row.Key)
+	stored, has, err := c.w.tables.Rows.Get(key)
+	if corrupt := (*kv.CorruptError)(nil); err != nil && !errors.As(err, &corrupt) {
+		return false, fmt.Errorf("read claim %s of %s: %w", row.Key, table, err)
+	}
+	fuller := row
+	if has && err == nil { // one that cannot be read is made again
+		var contradicts string
+		if fuller, contradicts = agree(stored, row); contradicts != "" {
+			c.r.conflict(table, row, contradicts)
+			return false, nil
+		}
+	}
+	c.rows[pair.RowKey()] = row
+	if has && err == nil && maps.Equal(fuller.Fields, stored.Fields) {
+		return true, nil
+	}
+	c.r.Counts["claims"]++
+	return true, c.w.tables.Rows.Put(key, fuller)
 }
 
 // rowOf is the row of the claim that a pair brings along.

@@ -26,6 +26,7 @@ type rowWriter struct {
 	w       *Workspace
 	table   string
 	pages   bool // links are the table's alone
+	fixed   bool // a number is one claim for ever
 	r       *ImportReport
 	seed    maphash.Seed
 	seen    map[uint64]int32 // by hash of the key: place in the file
@@ -38,7 +39,7 @@ func (w *Workspace) newRows(table scrapers.Table, r *ImportReport) *rowWriter {
 	for _, name := range []string{"rows read", "rows stored", "rows refused"} {
 		r.Counts[name] += 0 // an import says so of nothing too
 	}
-	return &rowWriter{w: w, table: table.Name, pages: table.Pages, r: r, seed: maphash.MakeSeed(), seen: map[uint64]int32{}, pending: map[string]scrapers.Row{}}
+	return &rowWriter{w: w, table: table.Name, pages: table.Pages, r: r, seed: maphash.MakeSeed(), seen: map[uint64]int32{}, pending: map[string]scrapers.Row{}, fixed: table.Name == "raguard"}
 }
 
 func size(fields map[string]string) (n int) {
@@ -78,6 +79,15 @@ func (rows *rowWriter) add(row scrapers.Row) error {
 				return fmt.Errorf("read row %s of %s: %w", row.Key, rows.table, err)
 			}
 			has = false // this import makes it again
+		}
+	}
+	if has && !again && rows.fixed {
+		var contradicts string
+		if row, contradicts = agree(known, row); contradicts != "" {
+			rows.r.Counts["rows read"]++
+			rows.r.Counts["rows refused"]++
+			rows.r.conflict(rows.table, row, contradicts)
+			return nil
 		}
 	}
 	same := has && known.Number == row.Number && maps.Equal(known.Fields, row.Fields)

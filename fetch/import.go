@@ -47,6 +47,7 @@ type importer struct {
 	archive *archive
 	source  string
 	report  ImportReport
+	told    int // answers that unreadable left out
 }
 
 func newImporter(store *kv.Store, source string) *importer {
@@ -61,6 +62,14 @@ func newReport(source string) *importer {
 }
 
 func (in *importer) skip(reason string) { in.report.Skipped[reason]++ }
+
+// unreadable skips an answer that stands in a WARC file but cannot be read, and says where.
+func (in *importer) unreadable(reason, address string, rec *warcRecord) {
+	in.skip(reason)
+	if in.told++; in.told <= maxNotes {
+		in.note("%s at %d: %s: %s", rec.kind, rec.offset, reason, cmp.Or(address, "no address"))
+	}
+}
 
 func (in *importer) note(format string, args ...any) {
 	in.report.Notes = append(in.report.Notes, fmt.Sprintf(format, args...))

@@ -124,6 +124,9 @@ func (w *warcImport) run(ctx context.Context, r io.Reader) error {
 	if err := w.flush(ctx); err != nil {
 		return err
 	}
+	if w.told > maxNotes {
+		w.note("%d more answers that cannot be read", w.told-maxNotes)
+	}
 	w.report.Notes = append(w.report.Notes, in.notes...)
 	if in.more > 0 {
 		w.note("%d more damaged places", in.more)
@@ -178,7 +181,11 @@ func (w *warcImport) hold(rec *warcRecord) error {
 	}
 	c.ex = Exchange{Method: http.MethodGet, URL: corpus.CanonicalURL(c.uri), Dialled: rec.get("WARC-IP-Address")}
 	if bad := (*Error)(nil); errors.As(checkAddress(c.ex.URL), &bad) {
-		w.skip(bad.Reason)
+		if bad.Reason == ReasonBadURL {
+			w.unreadable(bad.Reason, bad.URL, rec)
+		} else {
+			w.skip(bad.Reason) // records about look-ups and settings have addresses of their own kind
+		}
 		return nil
 	}
 	block := bufio.NewReader(rec.block)
@@ -186,12 +193,12 @@ func (w *warcImport) hold(rec *warcRecord) error {
 		return err
 	}
 	if c.ex.Status == 0 && !c.revisit {
-		w.skip("no_http_head")
+		w.unreadable("no_http_head", c.uri, rec)
 		return nil
 	}
 	at, err := captureTime(rec.get("WARC-Date"), c.ex.Header.Get("Date"))
 	if err != nil {
-		w.skip("no_date")
+		w.unreadable("no_date", c.uri, rec)
 		return nil //nolint:nilerr // counted under its reason
 	}
 	c.ex.At = at

@@ -18,12 +18,14 @@ import (
 //go:embed prompts
 var prompts embed.FS
 
+// MaxVariants is how many keyword variants of a claim are written at most.
+const MaxVariants = 5
+
 // Bounds of a keyword variant (methods 3.1, stage 2). A name of several words is one keyword.
 const (
-	minWords    = 2
-	maxWords    = 6
-	maxVariants = 5
-	maxLength   = 2 * maxWords // in words, names counted out
+	minWords  = 2
+	maxWords  = 6
+	maxLength = 2 * maxWords // in words, names counted out
 )
 
 // KeywordVars is what the keywords template and its builtin answer read.

@@ -63,7 +63,7 @@ func TestBuiltinKeywords(t *testing.T) {
 		"It is what it is.", "", "2019", "港の料金は上がった",
 	}
 	for _, c := range claims {
-		for n := 1; n <= maxVariants; n++ {
+		for n := 1; n <= MaxVariants; n++ {
 			vars := KeywordVars{Claim: c, Variants: n, MinWords: minWords, MaxWords: maxWords}
 			raw, err := builtinKeywords(vars)
 			if err != nil {

@@ -76,8 +76,8 @@ func (s Settings) complete() (Settings, error) {
 	if s.Policy != PolicyRAGuard {
 		return s, fmt.Errorf("policy %q is unknown; known is %s", s.Policy, PolicyRAGuard)
 	}
-	if s.Variants < 0 || s.Variants > maxVariants {
-		return s, fmt.Errorf("%d variants: it must be 0 to %d", s.Variants, maxVariants)
+	if s.Variants < 0 || s.Variants > MaxVariants {
+		return s, fmt.Errorf("%d variants: it must be 0 to %d", s.Variants, MaxVariants)
 	}
 	for _, n := range []struct {
 		value *int

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A killed build goes on where it was: no label is lost, no finished call is made again, and the
@@ -232,5 +234,32 @@ func TestHD15TruncatedRepliesAreNoLabels(t *testing.T) {
 	l.model.set(func(m *modelStub) { m.reply = good })
 	if again := l.build(0, "--retry-failed"); again.Labels["unrelated"] != 2 {
 		t.Errorf("after a retry: labels %v", again.Labels)
+	}
+}
+
+// An answer of a web archive that cannot be read is named, and the import is partial.
+func TestUnreadableAnswersOfAnArchiveAreTold(t *testing.T) {
+	l := newLab(t, 1, "")
+	record := func(address, block string) string {
+		return fmt.Sprintf("WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: %s\r\nWARC-Date: 2026-02-03T10:00:00Z\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", address, len(block), block)
+	}
+	good := record("http://a.example/1", "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>one")
+	for _, tt := range []struct {
+		name, file string
+		code       int
+		problems   []string
+	}{
+		{"whole", good, 0, []string{}},
+		{"no head", good + record("http://a.example/2", "<p>two"), 3, []string{"response at 177: no_http_head: http://a.example/2"}},
+		{"a look-up", good + record("dns:a.example", "a.example. 60 IN A 192.0.2.1\n"), 0, []string{}},
+	} {
+		path := filepath.Join(t.TempDir(), "crawl.warc")
+		if err := os.WriteFile(path, []byte(tt.file), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		files, _ := facts[[]imported](l, tt.code, "import", "warc", path)
+		if d := cmp.Diff(tt.problems, files[0].Problems); d != "" {
+			t.Errorf("%s: %s", tt.name, d)
+		}
 	}
 }
