@@ -479,6 +479,9 @@ type writtenFile struct {
 func (w *Workspace) writtenFiles() iter.Seq2[writtenFile, error] {
 	return func(yield func(writtenFile, error) bool) {
 		paths := []string{ConfigName}
+		if _, err := os.Stat(filepath.Join(w.Dir, PricesName)); err == nil {
+			paths = append(paths, PricesName)
+		}
 		for _, name := range sortedKeys(w.prompts) {
 			paths = append(paths, "prompts/"+name+".txt")
 		}

@@ -41,7 +41,7 @@ func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"more workers than a machine has memory for", "runtime:\n  workers: 1000000000\n", "runtime.workers"},
 		{"a cap that is no number", "runtime:\n  max_usd: .nan\n", "max_usd"},
 		{"a negative delay of a host", "runtime:\n  host_delay: {www.politifact.com: -3s}\n", "runtime.host_delay.www.politifact.com"},
-		{"a negative price", "runtime:\n  endpoints:\n    main: {provider: builtin, price: {input: -1}}\n", "a price is 0 or more"},
+		{"a negative price", "runtime:\n  endpoints:\n    main: {provider: builtin, price: {input: -1, output: 1}}\n", "a price is 0 or more"},
 		{"a second document", "recipe:\n  name: x\n---\nruntime:\n  max_usd: 5\n", "second document"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -261,6 +261,9 @@ func (d *doctor) openModels() (err error) {
 		if w.prompts, err = readPrompts(filepath.Join(d.dir, "prompts")); err != nil {
 			w.prompts = nil // it is reported with the prompts
 		}
+		if w.prices, _, err = readPrices(d.dir); err != nil {
+			w.prices = llm.PriceTable{} // it is reported with the prices
+		}
 	} else if err := w.llm.Close(); err != nil {
 		return err
 	}
@@ -298,6 +301,7 @@ func (d *doctor) health() error {
 	default:
 		d.overridden(prompts)
 	}
+	d.prices()
 	if d.w == nil {
 		return nil
 	}
@@ -325,6 +329,37 @@ func (d *doctor) health() error {
 		d.ok("index", fmt.Sprintf("%d documents, caught up", pool))
 	}
 	return nil
+}
+
+// prices says where prices are from, and which models of the recipe have none.
+func (d *doctor) prices() {
+	table, own, err := readPrices(d.dir)
+	if err != nil {
+		d.fail("prices", err.Error(), "compare it with what assay import prices writes")
+		return
+	}
+	detail := "as shipped, of " + table.Date
+	if own {
+		detail = PricesName + " of " + table.Date + fmt.Sprintf(" (%d models with those shipped)", len(table.Models))
+	}
+	var unknown []string
+	for _, role := range sortedKeys(d.config.Recipe.Models) {
+		m := d.config.Recipe.Models[role]
+		e, ok := d.config.Runtime.Endpoints[m.Endpoint]
+		if _, known := table.Lookup(m.Model); ok && !known && e.Provider != llm.ProviderBuiltin && e.Price == nil && !onThisMachine(e.BaseURL) && !slices.Contains(unknown, m.Model) {
+			unknown = append(unknown, m.Model)
+		}
+	}
+	if len(unknown) == 0 {
+		d.ok("prices", detail)
+		return
+	}
+	consequence := "what they cost is not told"
+	if d.config.Runtime.MaxUSD > 0 {
+		consequence = "a build with max_usd ends at their first call"
+	}
+	d.warn("prices", fmt.Sprintf("%s; none for %s: %s", detail, strings.Join(unknown, ", "), consequence),
+		"name them in "+PricesName+" (assay import prices FILE), or give their endpoints a price")
 }
 
 // overridden checks that the prompts of a workspace can be read as templates.

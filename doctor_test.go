@@ -195,6 +195,10 @@ func TestDoctorFinds(t *testing.T) {
 		{"prompt without fence", func(p *patient) {
 			p.write("prompts/raguard.txt", "--- user\n{{.Claim}} {{.Title}} {{.Text}}\n")
 		}, "prompts", CheckWarn, "nothing between markers"},
+		{"own prices", func(p *patient) {
+			p.write(PricesName, "date: \"2026-09-01\"\nmodels: {m-1: {input: 1, output: 2}}\n")
+		}, "prices", CheckOK, "prices.yaml of 2026-09-01"},
+		{"prices without a date", func(p *patient) { p.write(PricesName, "models: {m-1: {input: 1, output: 2}}\n") }, "prices", CheckFail, "needs a date"},
 		{"cautious profile", func(p *patient) { p.configure(", profile: ollama") }, "profile main", CheckOK, "num_ctx"},
 		{"resolve", func(p *patient) {
 			p.write("assay.yaml", read(p, "assay.yaml")+"  resolve: {a.example: \"127.0.0.1:1\"}\n")
@@ -213,6 +217,22 @@ func TestDoctorFinds(t *testing.T) {
 				t.Errorf("%d checks failed:\n%s", c.Failed(), c.Text())
 			}
 		})
+	}
+}
+
+// A model without a price is told before a build meets it, with what follows.
+func TestDoctorOnPrices(t *testing.T) {
+	for _, tt := range []struct{ price, cap, state, says string }{
+		{"", "", CheckWarn, "none for m-1: what they cost is not told"},
+		{"", "max_usd: 5", CheckWarn, "a build with max_usd ends at their first call / name them in prices.yaml"},
+		{", price: {input: 1, output: 2}", "max_usd: 5", CheckOK, "as shipped, of 2026-06-01"},
+	} {
+		p := newPatient(t)
+		far := strings.Replace(read(p, "assay.yaml"), p.server.URL+"/v1", "https://model.example/v1", 1)
+		p.write("assay.yaml", strings.Replace(far, "provider: openai", "provider: openai"+tt.price, 1)+"  "+tt.cap+"\n")
+		if s, says := state(p.examine(DoctorOptions{Offline: true}), "prices"); s != tt.state || !strings.Contains(says, tt.says) {
+			t.Errorf("%q with %q is %s: %s", tt.price, tt.cap, s, says)
+		}
 	}
 }
 

@@ -207,8 +207,8 @@ func (w *Workspace) keepFiles() error {
 	return nil
 }
 
-// Restore makes the store of a workspace from a backup, and its configuration and prompts where dir
-// has none of its own.
+// Restore makes the store of a workspace from a backup, and its configuration, prompts and prices where
+// dir has none of its own.
 func Restore(ctx context.Context, dir string, in io.Reader) (records int, err error) {
 	state := filepath.Join(dir, stateDir)
 	if err := os.MkdirAll(state, 0o755); err != nil {

@@ -84,6 +84,12 @@ path TAB address [TAB status [TAB content type [TAB retrieved]]].`, importDir, f
 	{"pairs", "claims with their documents", `RAGuard's documents.csv (import its claims.csv too), RAGuard's claims as JSON with documents inside, or JSON lines;
 verdict, title and label may be missing, but without a verdict a claim cannot be labelled:
     {"claim": "...", "verdict": "false", "title": "...", "text": "...", "url": "https://...", "label": "misleading"}`, importPairs, false},
+	{"prices", "what models cost", `The list that LiteLLM publishes (model_prices_and_context_window.json), or a table such as prices.yaml of the workspace,
+which is written: its models have the last word over the table inside the program. Its date is the file's:
+    date: "2026-06-01"
+    source: the price list of the provider
+    models:
+      some-model: {input: 0.5, cached: 0.1, output: 1.5}   # USD per million tokens`, importPrices, false},
 	{"reddit", "a dump of Reddit posts or comments", `Pushshift or Arctic Shift NDJSON, plain, .gz, .zst or .bz2; a listing or thread as the API gives it; a JSON array of posts.`, importReddit, false},
 	{"thread", "a Reddit thread with its comments", `The id (t3_18r2fkv) or the address of its post; asked for through Reddit's interface with the credentials of runtime.reddit.`, importThread, true},
 	{"warc", "web archives", `WARC 1.0 and 1.1, plain or .gz, or WACZ, made by anybody. Pages that no site of the recipe recognises stay unused.`, importWARC, false},

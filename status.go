@@ -631,8 +631,8 @@ func (w *Workspace) showOther(e *pipeline.Engine, p *provenance, id string) erro
 	return nil
 }
 
-// Backup writes the whole store as a stream that Restore reads, with the workspace's configuration
-// and prompts in it.
+// Backup writes the whole store as a stream that Restore reads, with the workspace's configuration,
+// prompts and prices in it.
 func (w *Workspace) Backup(ctx context.Context, out io.Writer) (records int, err error) {
 	if err := w.keepFiles(); err != nil {
 		return 0, err

@@ -49,6 +49,7 @@ type Workspace struct {
 	arctic  *planner.ArcticShift
 	searxng *planner.SearXNG
 	prompts map[string]string
+	prices  llm.PriceTable
 
 	// engine is the one that runs now; the clients tell it what they answered.
 	engine struct {
@@ -93,6 +94,9 @@ func Open(ctx context.Context, dir string, o OpenOptions) (_ *Workspace, err err
 		w.Log = slog.New(slog.DiscardHandler)
 	}
 	if w.prompts, err = readPrompts(filepath.Join(dir, "prompts")); err != nil {
+		return nil, err
+	}
+	if w.prices, _, err = readPrices(dir); err != nil {
 		return nil, err
 	}
 	state := filepath.Join(dir, stateDir)
@@ -167,7 +171,7 @@ func (w *Workspace) openModels(o OpenOptions) (err error) {
 		}
 	}
 	w.llm, err = llm.New(llm.Options{
-		Store: w.store, Endpoints: endpoints, Salt: w.Config.Recipe.Salt, Prompts: w.prompts,
+		Store: w.store, Endpoints: endpoints, Salt: w.Config.Recipe.Salt, Prompts: w.prompts, Prices: w.prices,
 		Replay: w.replays, MaxUSD: rt.MaxUSD, MaxCalls: rt.MaxCalls, RetryAfterCap: rt.RetryAfterCap,
 		Now: o.Now, Sleep: o.Sleep, Answered: w.answered, Corrupt: w.corrupt.add,
 	})

@@ -19,7 +19,7 @@ func (b *budgeter) call(ctx context.Context, c *call) (*result, error) {
 	if b.budget.maxUSD > 0 {
 		price, ok := c.price(b.prices)
 		if !ok {
-			e := c.fail(ReasonNoPrice, fmt.Sprintf("a cap of $%g is set, and the price table of %s does not know the model; give the endpoint a price (runtime.endpoints.%s.price: {input: 0, output: 0}, USD per million tokens) or drop the cap", b.budget.maxUSD, b.prices.Date, c.route.name))
+			e := c.fail(ReasonNoPrice, fmt.Sprintf("a cap of $%g is set, and the price table of %s does not know the model; name it in prices.yaml of the workspace (assay import prices), give the endpoint a price (runtime.endpoints.%s.price: {input: 0, output: 0}, USD per million tokens) or drop the cap", b.budget.maxUSD, b.prices.Date, c.route.name))
 			e.unsent = true
 			return nil, e
 		}

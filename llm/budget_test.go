@@ -3,8 +3,12 @@ package llm
 import (
 	"context"
 	"errors"
+	"math"
+	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // perCall is a table under which one call of ask costs one dollar: 100 prompt and 20 completion tokens.
@@ -177,9 +181,101 @@ func TestPrices(t *testing.T) {
 			t.Errorf("Cost(%+v) = %g, want %g", tt.u, got, tt.want)
 		}
 	}
-	for name, text := range map[string]string{"unknown key": "date: x\nmodel: {}", "negative": "models: {a: {input: -1}}", "no YAML": "\t"} {
-		if _, err := ParsePrices([]byte(text)); err == nil {
-			t.Errorf("%s: ParsePrices succeeded", name)
+}
+
+func TestParsePrices(t *testing.T) {
+	table, err := ParsePrices([]byte("date: \"2026-09-01\"\nsource: a list\nmodels:\n  a: {input: 2, output: 8}\n  b: {input: 2, cached: 0, output: 8, date: \"2026-08-01\"}\n"))
+	want := PriceTable{Date: "2026-09-01", Source: "a list", Models: map[string]Price{"a": {2, 2, 8, "2026-09-01"}, "b": {2, 0, 8, "2026-08-01"}}}
+	if diff := cmp.Diff(want, table); diff != "" || err != nil {
+		t.Fatalf("table (-want +got), %v:\n%s", err, diff)
+	}
+	again, err := ParsePrices(table.YAML())
+	if diff := cmp.Diff(table, again); diff != "" || err != nil {
+		t.Errorf("written and read again (-want +got), %v:\n%s", err, diff)
+	}
+	below := PriceTable{Date: "2025-01-01", Models: map[string]Price{"a": {1, 1, 1, "2025-01-01"}, "c": {3, 3, 3, "2025-01-01"}}}
+	over := table.Over(below)
+	if p, ok := over.Lookup("vendor/c-2025-10-10"); !ok || p.Date != "2025-01-01" || over.Models["a"].Input != 2 || len(below.Models) != 2 {
+		t.Errorf("laid over another it is %+v", over)
+	}
+	for text, says := range map[string]string{
+		"date: \"2026-06-01\"\nmodel: {}":                                      "model",
+		"date: \"2026-06-01\"\nmodels: {a: {input: -1, output: 1}}":            "a: -1 USD",
+		"date: \"2026-06-01\"\nmodels: {a: {input: .nan, output: 1}}":          "a: NaN USD",
+		"date: \"2026-06-01\"\nmodels: {a: {input: 1, output: .inf}}":          "a: +Inf USD",
+		"date: \"2026-06-01\"\nmodels: {a: {input: 1}}":                        "line 2: a price needs input and output",
+		"date: \"2026-06-01\"\nmodels: {a: {input: 1, outpt: 1}}":              `line 2: a price has no "outpt"`,
+		"date: \"2026-06-01\"\nmodels: {a: 3}":                                 "line 2: a price is {input: X",
+		"date: \"2026-06-01\"\nmodels: {a: {input: 1, output: 1, date: June}}": `a: "June" is no date`,
+		"date: June 2026\nmodels: {a: {input: 1, output: 1}}":                  `date: "June 2026" is no date such as`,
+		"models: {a: {input: 1, output: 1}}":                                   "needs a date",
+		"\t":                                                                   "read price table",
+		"":                                                                     "read price table",
+	} {
+		if _, err := ParsePrices([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("ParsePrices(%q) = %v, want an error that says %q", text, err, says)
+		}
+	}
+}
+
+// A list in LiteLLM's form: what is billed by tokens of text is read, everything else is counted.
+func TestReadLiteLLMPrices(t *testing.T) {
+	models, skipped, problems, err := ReadLiteLLMPrices([]byte(`{
+		"sample_spec": {"mode": "one of: chat, embedding", "input_cost_per_token": 0.0},
+		"plain": {"litellm_provider": "x", "mode": "chat", "input_cost_per_token": 2.5e-06, "output_cost_per_token": 1e-05, "input_cost_per_token_above_200k_tokens": 5e-06},
+		"vendor/cheap": {"mode": "responses", "input_cost_per_token": 1.5e-07, "cache_read_input_token_cost": 7.5e-08, "output_cost_per_token": 6e-07},
+		"old": {"mode": "completion", "input_cost_per_token": 2e-06, "output_cost_per_token": 2e-06},
+		"free": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 0},
+		"vectors": {"mode": "embedding", "input_cost_per_token": 2e-08},
+		"half a price": {"mode": "chat", "input_cost_per_token": 2e-08},
+		"by second": {"mode": "chat", "input_cost_per_second": 0.001},
+		"pictures": {"mode": "image_generation", "input_cost_per_token": 5e-06, "output_cost_per_token": 1e-05},
+		"nothing": {},
+		"words": {"mode": "chat", "input_cost_per_token": "a lot", "output_cost_per_token": 1e-05},
+		"below nothing": {"mode": "chat", "input_cost_per_token": -1e-06, "output_cost_per_token": 1e-05},
+		"a list": []
+	}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Price{
+		"plain": {Input: 2.5, Cached: 2.5, Output: 10}, "vendor/cheap": {Input: 0.15, Cached: 0.075, Output: 0.6}, "old": {Input: 2, Cached: 2, Output: 2}, "free": {}, "vectors": {Input: 0.02, Cached: 0.02},
+	}
+	if diff := cmp.Diff(want, models); diff != "" {
+		t.Errorf("prices (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"no price by token": 2, "mode image_generation": 1, "no mode": 1}, skipped); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+	if len(problems) != 3 || !strings.HasPrefix(problems[0], `"a list": `) || problems[1] != `"below nothing": -1 USD per million tokens is no price` || !strings.HasPrefix(problems[2], `"words": `) {
+		t.Errorf("problems %q", problems)
+	}
+	for _, text := range []string{"", "[]", "{}", `{"a": {"mode": "chat"}}`, `{"sample_spec": {}}`} {
+		if _, _, _, err := ReadLiteLLMPrices([]byte(text)); err == nil {
+			t.Errorf("%q was read as a list", text)
+		}
+	}
+}
+
+// A call is told with the date of the price that it has, wherever that comes from.
+func TestPriceDates(t *testing.T) {
+	s := serve(t, always(answerOK))
+	own := PriceTable{Date: "2026-10-01", Models: map[string]Price{"stub": {Output: 1, Date: "2026-10-01"}}}
+	shipped := PriceTable{Date: "2026-06-01", Models: map[string]Price{"stub": {Output: 7, Date: "2026-06-01"}, "other": {Output: 5, Date: "2026-06-01"}}}
+	for _, tt := range []struct {
+		model string
+		price *Price
+		date  string
+		usd   float64
+	}{
+		{"stub", nil, "2026-10-01", 20e-6}, {"other", nil, "2026-06-01", 100e-6}, {"unknown", &Price{Output: 2}, "", 40e-6}, {"stub", &Price{Output: 2, Date: "2026-11-05"}, "2026-11-05", 40e-6},
+	} {
+		c := client(t, s, Options{Prices: own.Over(shipped), MaxUSD: 5, Endpoints: map[string]Endpoint{"main": {Price: tt.price}}})
+		q := ask(1)
+		q.Model = tt.model
+		rec, _, err := c.Record(complete(t, c, q).Call)
+		if err != nil || rec.USD == nil || math.Abs(*rec.USD-tt.usd) > 1e-12 || rec.PriceDate != tt.date {
+			t.Errorf("%s: record %+v, %v; want %g of %q", tt.model, rec, err, tt.usd, tt.date)
 		}
 	}
 }

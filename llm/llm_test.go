@@ -342,7 +342,7 @@ func TestRecordFields(t *testing.T) {
 	s := serve(t, always(stubReply{body: `{"model":"stub-2026","system_fingerprint":"fp_1","choices":[{"message":{"content":"{\"label\":\"supporting\",\"why\":\"x <b>\"}"},"finish_reason":"stop"}],
 		"usage":{"prompt_tokens":90,"completion_tokens":10,"total_tokens":100,"prompt_tokens_details":{"cached_tokens":30},"completion_tokens_details":{"reasoning_tokens":4}}}`}))
 	clk := newClock()
-	c := client(t, s, Options{Now: clk.now, Prices: PriceTable{Date: "2026-01-01", Models: map[string]Price{"stub": {1, 0.5, 2}}}, Salt: "salt"})
+	c := client(t, s, Options{Now: clk.now, Prices: PriceTable{Date: "2026-01-01", Models: map[string]Price{"stub": {Input: 1, Cached: 0.5, Output: 2}}}, Salt: "salt"})
 	q := ask(1)
 	q.Temperature, q.Seed, q.Sample = ptr(0.1), ptr(7), 2
 	r := complete(t, c, q)

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -216,8 +217,11 @@ func (c *Client) price(cl *call, rec *Record) {
 	if p, ok := cl.price(c.o.Prices); ok {
 		usd := p.Cost(rec.Usage)
 		rec.USD = &usd
-		if cl.route.at.Provider != ProviderBuiltin && cl.route.at.Price == nil {
-			rec.PriceDate = c.o.Prices.Date
+		if cl.route.at.Provider != ProviderBuiltin {
+			rec.PriceDate = p.Date
+			if cl.route.at.Price == nil {
+				rec.PriceDate = cmp.Or(p.Date, c.o.Prices.Date)
+			}
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (a *app) restoreCommand() *cobra.Command {
 		Use:     "restore FILE",
 		Short:   "Make a workspace's store from a backup",
 		Example: "  assay -C new restore store.assay\n  zstd -dc store.assay.zst | assay -C new restore -",
-		Long: help(`Read a backup into the folder, which must hold no store yet. It brings assay.yaml and prompts along where the
+		Long: help(`Read a backup into the folder, which must hold no store yet. It brings assay.yaml, prompts and prices along where the
 folder has none. A backup that is cut or damaged is refused as a whole.`, statusError, statusUsage),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
