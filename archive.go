@@ -475,7 +475,7 @@ type writtenFile struct {
 	data []byte
 }
 
-// writtenFiles yields the configuration and the prompts of the folder.
+// writtenFiles yields the configuration, the prices and the prompts of the folder.
 func (w *Workspace) writtenFiles() iter.Seq2[writtenFile, error] {
 	return func(yield func(writtenFile, error) bool) {
 		paths := []string{ConfigName}
@@ -658,7 +658,7 @@ func (t *archiveTaker) flush() error {
 // put beside it.
 func (t *archiveTaker) file(name string, data []byte) error {
 	template, isPrompt := strings.CutPrefix(strings.TrimSuffix(name, ".txt"), "prompts/")
-	if name != ConfigName && !(isPrompt && strings.HasSuffix(name, ".txt") && Prompts()[template] != nil) {
+	if name != ConfigName && name != PricesName && !(isPrompt && strings.HasSuffix(name, ".txt") && Prompts()[template] != nil) {
 		t.r.problem("the archive holds a file %q, which no workspace has; it is left out", name)
 		return nil
 	}

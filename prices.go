@@ -78,7 +78,7 @@ func importPrices(ctx context.Context, w *Workspace, path string, _ ImportOption
 	}
 	r.Counts["models in "+PricesName] = len(table.Models)
 	r.Table = map[string]string{"date": table.Date, "source": table.Source}
-	return r, replaceFile(target, table.YAML())
+	return r, writeWhole(target, table.YAML())
 }
 
 // pricesOf reads either form of a list. What has no date of its own has the file's.
@@ -102,22 +102,4 @@ func pricesOf(b []byte, file fs.FileInfo, r *ImportReport) (llm.PriceTable, erro
 		models[name] = p
 	}
 	return llm.PriceTable{Date: date, Source: "LiteLLM, " + file.Name(), Models: models}, err
-}
-
-// replaceFile writes a file whole or not at all.
-func replaceFile(path string, b []byte) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(tmp.Name()))
-		}
-	}()
-	_, err = tmp.Write(b)
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }

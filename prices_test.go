@@ -95,7 +95,7 @@ func TestImportPricesRefuses(t *testing.T) {
 		if b, err := os.ReadFile(filepath.Join(f.dir, PricesName)); string(b) != tt.own || (err == nil) != (tt.own != "") {
 			t.Errorf("%s: %s is %q (%v)", name, PricesName, b, err)
 		}
-		if left, _ := filepath.Glob(filepath.Join(f.dir, PricesName+".*")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(f.dir, ".new-*")); len(left) > 0 {
 			t.Errorf("%s leaves %v", name, left)
 		}
 		if tt.own == "" {
