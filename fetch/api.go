@@ -13,12 +13,13 @@ import (
 	"assay/corpus"
 )
 
-// A Call is a GET request to an interface that its owner offers to programs. It differs from a Get of
+// A Call is a request to an interface that its owner offers to programs. It differs from a Get of
 // a page: robots.txt, which is for crawlers, is not asked, a redirect is not followed, and an answer of
 // any status is returned, because an interface says in its own words what a refusal means. Delays,
 // limits, guard, retries and store are those of every request.
 type Call struct {
 	URL       string
+	Body      []byte        // JSON, sent by POST; nil for a GET. The interface only reads it: it may be sent twice
 	Accept    string        // media types; empty for application/json
 	UserAgent string        // where the interface prescribes a form; empty for the client's own
 	Gap       time.Duration // least time between two requests to the host, if the configuration asks for less
@@ -28,6 +29,11 @@ type Call struct {
 	// its host, at most twice. The token is sent over https, or to hosts of AllowPrivate and Resolve, and
 	// never stored.
 	Token func(ctx context.Context, rejected string) (string, error)
+	// TokenHeader or TokenQuery is where the token goes instead of an Authorization header with Bearer: a
+	// header of this name, or a parameter of the query, which is added to what leaves the machine alone.
+	TokenHeader, TokenQuery string
+	// Charge says what the interface bills, nil for nothing.
+	Charge *Charge
 	// Judge says what an answer means in the interface's own words; nil goes by status and content. It
 	// must say the same of the same answer, because what it says is stored.
 	Judge func(Reply) Judgement
@@ -124,6 +130,7 @@ func (c *Client) Batch(ctx context.Context, calls []Call, most int, join func(pl
 			Detail: "a part of " + ans.ex.ID(), Source: SourceNetwork,
 		}
 		part.judged(&ex, bodies[n])
+		ex.USD, ex.PriceDate = 0, "" // the whole was paid for
 		if _, err := c.archive.record(ctx, ex, bytes.NewReader(bodies[n])); err != nil {
 			return err
 		}
@@ -153,8 +160,17 @@ func (c *Client) apiCall(r Call) (*call, error) {
 	if r.Token != nil && !strings.HasPrefix(url, "https:") && !c.guard.listed(hostOf(url), hostPort(url)) {
 		return nil, &Error{URL: url, Reason: ReasonBadScheme, Detail: "a token is sent over https, or to a host of the allow-list"}
 	}
+	if r.Charge != nil {
+		if err := r.Charge.check(); err != nil {
+			return nil, fmt.Errorf("ask %s: %w", url, err)
+		}
+	}
 	call := c.newCall(http.MethodGet, url)
 	call.header.Set("Accept", cmp.Or(r.Accept, "application/json"))
+	if r.Body != nil {
+		call.method, call.body, call.harmless = http.MethodPost, r.Body, true
+		call.header.Set("Content-Type", "application/json")
+	}
 	call.key = keyOf(call)
 	call.api, call.userAgent = &r, r.UserAgent
 	if r.Gap > 0 {
@@ -192,14 +208,21 @@ func (c *Client) reply(ctx context.Context, call *call, ans answer) (*Reply, err
 
 // judged applies the words of the interface to an exchange that was just read.
 func (c *call) judged(ex *Exchange, body []byte) {
-	if c.api == nil || c.api.Judge == nil {
+	if c.api == nil {
 		return
 	}
-	j := c.api.Judge(Reply{URL: c.url, Status: ex.Status, Header: ex.Header, Body: body, Class: ex.Class, Reason: ex.Reason, Retrieved: ex.At})
-	if j.Class != "" {
-		ex.Class, ex.Reason = j.Class, j.Reason
+	r := Reply{URL: c.url, Status: ex.Status, Header: ex.Header, Body: body, Class: ex.Class, Reason: ex.Reason, Retrieved: ex.At}
+	if c.api.Judge != nil {
+		j := c.api.Judge(r)
+		if j.Class != "" {
+			ex.Class, ex.Reason = j.Class, j.Reason
+			r.Class, r.Reason = j.Class, j.Reason
+		}
+		c.wait = j.Wait
 	}
-	c.wait = j.Wait
+	if c.api.Charge != nil {
+		ex.USD, ex.PriceDate, ex.Estimated = c.api.Charge.of(r), c.api.Charge.Date, false
+	}
 }
 
 // An authorizer gets the token of a call before the call queues for its host: asking for a token may
@@ -237,4 +260,17 @@ func (c *call) authorize(ctx context.Context, rejected string) error {
 	}
 	c.token = token
 	return nil
+}
+
+// secret is the credential that a token makes, nil without one.
+func (c *call) secret() *Credential {
+	switch {
+	case c.token == "":
+		return nil
+	case c.api.TokenHeader != "":
+		return &Credential{Name: "token", Header: c.api.TokenHeader, Secret: c.token}
+	case c.api.TokenQuery != "":
+		return &Credential{Name: "token", Query: c.api.TokenQuery, Secret: c.token}
+	}
+	return &Credential{Name: "token", Header: "Authorization", Prefix: "Bearer ", Secret: c.token}
 }

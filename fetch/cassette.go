@@ -22,10 +22,11 @@ type call struct {
 	again  bool          // the stored answer is damaged: ask even if there is one
 	prior  *Exchange     // the stored answer that the request may confirm
 
-	api       *Call  // a request to an interface, nil for any other
-	userAgent string // instead of the client's
-	harmless  bool   // may be sent twice although its method says nothing of the kind
-	token     string // set by the authorizer
+	api       *Call     // a request to an interface, nil for any other
+	userAgent string    // instead of the client's
+	harmless  bool      // may be sent twice although its method says nothing of the kind
+	token     string    // set by the authorizer
+	sent      time.Time // set by the recorder: when the attempt reached a host, zero before
 
 	attempt  int           // set by the retrier
 	waited   time.Duration // set by the limiter

@@ -63,7 +63,7 @@ type credentials struct {
 // An attemptNote collects what the inner links of the chain know about one attempt.
 type attemptNote struct {
 	credential string
-	token      string // of an interface's caller, to be sent
+	secret     *Credential // of an interface's caller, to be sent
 	masked     bool
 	dialled    string
 }
@@ -94,8 +94,8 @@ func (s *credentials) find(u *url.URL) (Credential, bool) {
 func (s *credentials) RoundTrip(req *http.Request) (*http.Response, error) {
 	note := noteOf(req.Context())
 	cred, ok := s.find(req.URL)
-	if note.token != "" { // apiCall has seen to it that it may be sent there
-		cred, ok = Credential{Name: "token", Header: "Authorization", Prefix: "Bearer ", Secret: note.token}, true
+	if note.secret != nil { // apiCall has seen to it that it may be sent there
+		cred, ok = *note.secret, true
 	}
 	if !ok {
 		return s.next.RoundTrip(req)

@@ -65,6 +65,9 @@ type Exchange struct {
 	SameAs        string            `json:"same_as,omitzero"` // ID of an earlier exchange with this body
 	Source        string            `json:"source"`           // network, warc:<name> or dir:<name>
 	Dialled       string            `json:"dialled,omitzero"` // address of the peer
+	USD           float64           `json:"usd,omitzero"`     // what the request cost, see Charge
+	PriceDate     string            `json:"price_date,omitzero"`
+	Estimated     bool              `json:"usd_estimated,omitzero"` // USD is the worst case
 }
 
 // What Get sends; a response imported without its request is stored as the answer to these.
@@ -260,6 +263,7 @@ type archive struct {
 	addresses kv.Bucket[[]byte]
 	aliases   kv.Bucket[[]byte]
 	hosts     kv.Bucket[hostState]
+	payments  kv.Bucket[Payment]
 	seed      maphash.Seed
 	locks     [64]sync.Mutex // by request key: a head is read, changed and written
 }
@@ -283,6 +287,7 @@ func openArchive(s *kv.Store) *archive {
 		addresses: kv.In[[]byte](s, bucketAddress, 1),
 		aliases:   kv.In[[]byte](s, bucketAlias, 1),
 		hosts:     kv.In[hostState](s, bucketHost, 1),
+		payments:  kv.In[Payment](s, bucketPayment, 1),
 		seed:      maphash.MakeSeed(),
 	}
 }
@@ -461,6 +466,13 @@ func (a *archive) write(ex Exchange, key string, h head, ops []kv.Op) (Exchange,
 	headOp, err := a.heads.PutOp(kv.Key(domain, key), h)
 	if err != nil {
 		return Exchange{}, fmt.Errorf("store the exchange with %s: %w", ex.URL, err)
+	}
+	if ex.USD > 0 {
+		op, err := a.paymentOp(fmt.Sprintf("%08d", ex.Seq), Payment{Key: key, At: ex.At, USD: ex.USD, PriceDate: ex.PriceDate, Estimated: ex.Estimated})
+		if err != nil {
+			return Exchange{}, err
+		}
+		ops = append(ops, op)
 	}
 	if err := a.store.Write(append(ops, exOp, headOp)...); err != nil {
 		return Exchange{}, fmt.Errorf("store the exchange with %s: %w", ex.URL, err)

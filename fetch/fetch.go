@@ -9,6 +9,7 @@
 //	authorizer the bearer token of a Call
 //	robots     RFC 9309, and the Crawl-delay of the group that applies
 //	retry      another attempt after errors that pass; Retry-After holds or parks the host
+//	payer      the price of a paid attempt, held until its record says what it cost
 //	limiter    so many at once and so much time between them, per host group
 //	recorder   one attempt: body within limits, classified and on disk before anyone reads it
 //	credentials, guard, network
@@ -24,6 +25,7 @@
 //	fetch.alias     [final address, address]       addresses that were redirected there
 //	fetch.digest    [payload digest]               which exchange first had this payload; may be dropped
 //	fetch.host      [host group]                   until when a host asked to be left alone
+//	fetch.payment   [request key, number]          what a paid request cost
 //
 // WriteExchanges puts all of it into WARC records, and ReadArchive puts it back; see archivewrite.go.
 //
@@ -106,6 +108,9 @@ type Options struct {
 	Now    func() time.Time                           // nil means time.Now
 	Sleep  func(context.Context, time.Duration) error // waits, or returns the context's error
 	Jitter func() float64                             // in [0,1), for the time between attempts
+	// Reserve holds money for a paid request, and settle says what it cost in the end. Its error refuses the
+	// request. Nil means that there is no limit.
+	Reserve func(ctx context.Context, usd float64) (settle func(usd float64), err error)
 	// Answered is told, in the context of each Get or request, what a request key answered. A key that
 	// is followed through a redirect is told about once per hop.
 	Answered func(ctx context.Context, key string, sum [32]byte)
@@ -137,6 +142,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Jitter == nil {
 		o.Jitter = rand.Float64
+	}
+	if o.Reserve == nil {
+		o.Reserve = func(context.Context, float64) (func(float64), error) { return func(float64) {}, nil }
 	}
 	if o.Answered == nil {
 		o.Answered = func(context.Context, string, [32]byte) {}
@@ -241,7 +249,7 @@ func New(o Options) (*Client, error) {
 		lanes: map[string]*lane{}, crawl: map[string]time.Duration{}, gaps: map[string]time.Duration{},
 		next: &recorder{client: c, archive: c.archive, next: c.inner},
 	}
-	c.retry = &retrier{retries: max(o.Retries, 0), cap: o.RetryAfterCap, jitter: o.Jitter, now: o.Now, sleep: o.Sleep, limiter: c.limiter, next: c.limiter}
+	c.retry = &retrier{retries: max(o.Retries, 0), cap: o.RetryAfterCap, jitter: o.Jitter, now: o.Now, sleep: o.Sleep, limiter: c.limiter, next: &payer{c, o.Reserve, c.limiter}}
 	c.robots = &robots{client: c, agent: "assay", delay: o.CrawlDelayCap, limiter: c.limiter, known: map[string]robotsEntry{}, next: c.retry}
 	c.cassette = &cassette{client: c, mode: o.Mode, archive: c.archive, next: &authorizer{c.robots}, flights: map[string]*flight{}}
 	return c, nil
@@ -707,6 +715,9 @@ type Stats struct {
 	Conditional int `json:"conditional"`  // of Requests: those that named a stored answer to confirm
 	NotModified int `json:"not_modified"` // of Conditional: confirmed by 304
 
+	Paid int     `json:"paid,omitzero"` // of Requests: those that cost money
+	USD  float64 `json:"usd,omitzero"`  // their price
+
 	Bytes  int64                `json:"bytes"` // of bodies read from the network, content coding kept
 	Waited time.Duration        `json:"waited_ns"`
 	ByHost map[string]HostStats `json:"by_host"`
@@ -755,6 +766,15 @@ func (s *counters) hit() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.total.Hits++
+}
+
+func (s *counters) paid(usd float64) {
+	if usd > 0 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.total.Paid++
+		s.total.USD += usd
+	}
 }
 
 func (s *counters) kept() {

@@ -39,7 +39,7 @@ func (r *recorder) send(ctx context.Context, c *call) (answer, error) {
 	if c.large {
 		timeout *= feedPatience
 	}
-	note := &attemptNote{token: c.token}
+	note := &attemptNote{secret: c.secret()}
 	attempt, cancel := context.WithTimeout(context.WithValue(ctx, noteKey{}, note), timeout)
 	defer cancel()
 	attempt = httptrace.WithClientTrace(attempt, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
@@ -63,6 +63,10 @@ func (r *recorder) send(ctx context.Context, c *call) (answer, error) {
 	resp, err := r.next.RoundTrip(req)
 	c.answered = r.client.now()
 	ex.Credential, ex.Dialled = note.credential, note.dialled
+	if note.dialled != "" {
+		c.sent = ex.At
+		c.priced(&ex)
+	}
 	if err != nil {
 		return r.broken(ctx, c, ex, err)
 	}

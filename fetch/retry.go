@@ -24,6 +24,9 @@ const (
 // longestPark bounds what a host may ask for.
 const longestPark = 24 * time.Hour
 
+// longestHold is how long a host is waited for whose answer was good, but the last one of its window.
+const longestHold = 15 * time.Minute
+
 // A retrier sends again what may succeed the next time. A Retry-After holds back the whole host; one
 // beyond cap parks it, so that its items fail at once and the run goes on elsewhere.
 type retrier struct {
@@ -51,10 +54,13 @@ func (r *retrier) send(ctx context.Context, c *call) (answer, error) {
 			asked, named = c.wait, true
 		}
 		if named {
-			if asked > r.cap && loaded {
+			if asked > r.cap && (loaded || c.wait > longestHold) {
 				asked = min(asked, longestPark)
 				if err := r.limiter.park(c.url, asked, "asked to wait by "+c.url); err != nil {
 					return ans, err
+				}
+				if !loaded {
+					return ans, nil // the answer is good; there will be no other before long
 				}
 				return ans, &Error{URL: c.url, Reason: ReasonParked, Detail: "the host asks for a longer pause than we wait", Status: ans.ex.Status, Tries: try, Wait: asked}
 			}

@@ -25,14 +25,34 @@ func (b *budgeter) call(ctx context.Context, c *call) (*result, error) {
 		}
 		worst = price.Cost(c.reserve())
 	}
-	if err := b.budget.reserve(ctx, worst); err != nil {
+	if err := b.budget.reserve(ctx, worst, 1); err != nil {
 		return nil, err
 	}
 	var res *result
-	defer func() { b.budget.settle(worst, res) }()
+	defer func() {
+		if res == nil {
+			b.budget.settle(worst, 1, 0, 0)
+			return
+		}
+		spent := 0.0
+		if res.record.USD != nil {
+			spent = *res.record.USD
+		}
+		b.budget.settle(worst, 1, spent, 1)
+	}()
 	var err error
 	res, err = b.next.call(ctx, c)
 	return res, err
+}
+
+// Reserve holds money of the run for a request that is no call of a model, such as a paid search, and
+// settle says what it cost in the end; settle must be called. The error is a *BudgetError where the
+// worst case would break the cap.
+func (c *Client) Reserve(ctx context.Context, worst float64) (settle func(usd float64), err error) {
+	if err := c.purse.reserve(ctx, worst, 0); err != nil {
+		return nil, err
+	}
+	return func(usd float64) { c.purse.settle(worst, 0, usd, 0) }, nil
 }
 
 // price is the price of the model that is asked. The builtin model is free.
@@ -52,29 +72,31 @@ type budget struct {
 	maxCalls int
 
 	mu      sync.Mutex
-	usd     float64 // of settled calls
+	usd     float64 // of what is settled
 	calls   int
 	heldUSD float64
-	held    int
-	changed chan struct{} // closed when a call settles
+	held    int           // calls in flight
+	open    int           // reservations
+	changed chan struct{} // closed when one settles
 }
 
 func newBudget(usd float64, calls int) *budget {
 	return &budget{maxUSD: usd, maxCalls: calls, changed: make(chan struct{})}
 }
 
-// reserve holds money for one call. Where only the calls in flight stand in the way it waits for
-// them, since they will cost less than their worst case.
-func (b *budget) reserve(ctx context.Context, worst float64) error {
+// reserve holds money for one request, and places for its calls. Where only what is in flight stands in
+// the way it waits for that, since it will cost less than its worst case.
+func (b *budget) reserve(ctx context.Context, worst float64, calls int) error {
 	for {
 		b.mu.Lock()
-		if over := b.over(worst, 1, 0, 0); over != nil {
+		if over := b.over(worst, calls, 0, 0); over != nil {
 			b.mu.Unlock()
 			return over
 		}
-		if b.over(worst, 1, b.heldUSD, b.held) == nil {
+		if b.over(worst, calls, b.heldUSD, b.held) == nil {
 			b.heldUSD += worst
-			b.held++
+			b.held += calls
+			b.open++
 			b.mu.Unlock()
 			return nil
 		}
@@ -88,31 +110,30 @@ func (b *budget) reserve(ctx context.Context, worst float64) error {
 	}
 }
 
-// over says which cap a call would break on top of what is spent and held. Sums of many small prices
+// over says which cap a request would break on top of what is spent and held. Sums of many small prices
 // may miss a cap by a rounding error, which is not overspending.
 func (b *budget) over(worst float64, calls int, heldUSD float64, held int) error {
 	const rounding = 1e-9
-	if (b.maxCalls > 0 && b.calls+held+calls > b.maxCalls) || (b.maxUSD > 0 && b.usd+heldUSD+worst > b.maxUSD+rounding) {
+	switch {
+	case calls > 0 && b.maxCalls > 0 && b.calls+held+calls > b.maxCalls:
 		return &BudgetError{MaxUSD: b.maxUSD, SpentUSD: b.usd, NextUSD: worst, MaxCalls: b.maxCalls, Calls: b.calls}
+	case b.maxUSD > 0 && b.usd+heldUSD+worst > b.maxUSD+rounding:
+		return &BudgetError{MaxUSD: b.maxUSD, SpentUSD: b.usd, NextUSD: worst}
 	}
 	return nil
 }
 
-// settle replaces a reservation by what the call left in its record; nothing when it left none.
-func (b *budget) settle(worst float64, res *result) {
+// settle replaces a reservation by what the request left in its record.
+func (b *budget) settle(worst float64, held int, usd float64, calls int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.heldUSD -= worst
-	b.held--
-	if b.held == 0 {
-		b.heldUSD = 0 // no rounding error outlives its calls
+	b.held -= held
+	if b.open--; b.open == 0 {
+		b.heldUSD = 0 // no rounding error outlives its requests
 	}
-	if res != nil {
-		b.calls++
-		if res.record.USD != nil {
-			b.usd += *res.record.USD
-		}
-	}
+	b.usd += usd
+	b.calls += calls
 	close(b.changed)
 	b.changed = make(chan struct{})
 }

@@ -139,15 +139,15 @@ func TestNoUsage(t *testing.T) {
 
 func TestReserveStops(t *testing.T) {
 	b := newBudget(10, 0)
-	if err := b.reserve(t.Context(), 8); err != nil {
+	if err := b.reserve(t.Context(), 8, 1); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := b.reserve(ctx, 5); !errors.Is(err, context.Canceled) {
+	if err := b.reserve(ctx, 5, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("reserve = %v, want it cancelled", err)
 	}
-	b.settle(8, &result{record: Record{USD: ptr(3.0)}})
+	b.settle(8, 1, 3, 1)
 	if b.usd != 3 || b.calls != 1 || b.heldUSD != 0 || b.held != 0 {
 		t.Errorf("after settling: $%g spent in %d calls, $%g held by %d", b.usd, b.calls, b.heldUSD, b.held)
 	}
@@ -277,5 +277,35 @@ func TestPriceDates(t *testing.T) {
 		if err != nil || rec.USD == nil || math.Abs(*rec.USD-tt.usd) > 1e-12 || rec.PriceDate != tt.date {
 			t.Errorf("%s: record %+v, %v; want %g of %q", tt.model, rec, err, tt.usd, tt.date)
 		}
+	}
+}
+
+// Money that something else spends is money of the run: it is held, settled, and refused beyond the
+// cap, and takes no place of a call.
+func TestReserve(t *testing.T) {
+	s := serve(t, always(answerOK))
+	worst := 512.0 / 20
+	c := client(t, s, Options{Prices: perCall, MaxUSD: worst + 4, MaxCalls: 2})
+	settle, err := c.Reserve(t.Context(), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(3)
+	if _, err := c.Complete(t.Context(), ask(0)); err != nil { // 1 of the 26.6 that are left
+		t.Fatal(err)
+	}
+	if _, err = c.Complete(t.Context(), ask(1)); err != nil { // just what it reserves
+		t.Fatal(err)
+	}
+	if _, err = c.Reserve(t.Context(), worst); !errors.Is(err, ErrBudget) {
+		t.Errorf("$%g more: %v", worst, err)
+	}
+	if settle, err = c.Reserve(t.Context(), 1); err != nil {
+		t.Errorf("a search counts as a call: %v", err)
+	} else {
+		settle(0)
+	}
+	if s.requests() != 2 {
+		t.Errorf("%d calls", s.requests())
 	}
 }

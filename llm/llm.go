@@ -155,6 +155,7 @@ type Client struct {
 	own       *http.Transport // nil when Options.HTTP was given
 	compiled  sync.Map        // template name => the *compiled used last, template hash => *compiled
 	ledger    ledger
+	purse     *budget
 }
 
 // route is an endpoint with its profile and its chain.
@@ -266,7 +267,7 @@ func (c *Client) connect() error {
 	}
 	c.http = c.httpClient(conns)
 	locks := &keyLocks{held: map[string]*keyLock{}}
-	purse := newBudget(c.o.MaxUSD, c.o.MaxCalls)
+	c.purse = newBudget(c.o.MaxUSD, c.o.MaxCalls)
 	for _, r := range c.endpoints {
 		var p caller
 		switch {
@@ -279,7 +280,7 @@ func (c *Client) connect() error {
 		}
 		p = &recorder{c: c, next: p}
 		p = &limiter{gate: newGate(r.at, c.o.RetryAfterCap, c.o.Now, c.o.Sleep), next: p}
-		p = &budgeter{budget: purse, prices: c.o.Prices, next: p}
+		p = &budgeter{budget: c.purse, prices: c.o.Prices, next: p}
 		p = &retrier{retries: c.o.Retries, patience: c.o.RetryAfterCap, sleep: c.o.Sleep, next: p}
 		r.chain = &cacher{c: c, locks: locks, next: p}
 	}
