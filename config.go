@@ -170,21 +170,22 @@ type Role struct {
 
 // Runtime is how a run goes about its work: addresses, speed, money. Secrets are named, never held.
 type Runtime struct {
-	Contact       string                   `yaml:"contact" json:"contact"` // in the User-Agent; required for a live build
-	Workers       int                      `yaml:"workers" json:"workers"` // claims at once; 0 means 64
-	Delay         time.Duration            `yaml:"delay" json:"delay"`     // least gap between requests to a host
-	HostDelay     map[string]time.Duration `yaml:"host_delay" json:"host_delay"`
-	RetryAfterCap time.Duration            `yaml:"retry_after_cap" json:"retry_after_cap"`
-	AllowPrivate  []string                 `yaml:"allow_private" json:"allow_private"` // exact host:port
-	Resolve       map[string]string        `yaml:"resolve" json:"resolve"`             // host: ip:port to dial instead
-	Endpoints     map[string]Endpoint      `yaml:"endpoints" json:"endpoints"`
-	Reddit        RedditAccess             `yaml:"reddit" json:"reddit"`
-	ArcticShift   InterfaceAddress         `yaml:"arctic_shift" json:"arctic_shift"`
-	SearXNG       InterfaceAddress         `yaml:"searxng" json:"searxng"`
-	MaxUSD        float64                  `yaml:"max_usd" json:"max_usd"`     // 0 means no cap
-	MaxCalls      int                      `yaml:"max_calls" json:"max_calls"` // 0 means no cap
-	ReserveMiB    int64                    `yaml:"reserve_mib" json:"reserve_mib"`
-	Refresh       RefreshPolicy            `yaml:"refresh" json:"refresh"`
+	Contact       string                    `yaml:"contact" json:"contact"` // in the User-Agent; required for a live build
+	Workers       int                       `yaml:"workers" json:"workers"` // claims at once; 0 means 64
+	Delay         time.Duration             `yaml:"delay" json:"delay"`     // least gap between requests to a host
+	HostDelay     map[string]time.Duration  `yaml:"host_delay" json:"host_delay"`
+	RetryAfterCap time.Duration             `yaml:"retry_after_cap" json:"retry_after_cap"`
+	AllowPrivate  []string                  `yaml:"allow_private" json:"allow_private"` // exact host:port
+	Resolve       map[string]string         `yaml:"resolve" json:"resolve"`             // host: ip:port to dial instead
+	Endpoints     map[string]Endpoint       `yaml:"endpoints" json:"endpoints"`
+	Reddit        RedditAccess              `yaml:"reddit" json:"reddit"`
+	ArcticShift   InterfaceAddress          `yaml:"arctic_shift" json:"arctic_shift"`
+	SearXNG       InterfaceAddress          `yaml:"searxng" json:"searxng"`
+	Search        map[string]planner.Access `yaml:"search" json:"search"`       // other interfaces of recipe.planner.backend, by its name
+	MaxUSD        float64                   `yaml:"max_usd" json:"max_usd"`     // 0 means no cap
+	MaxCalls      int                       `yaml:"max_calls" json:"max_calls"` // 0 means no cap
+	ReserveMiB    int64                     `yaml:"reserve_mib" json:"reserve_mib"`
+	Refresh       RefreshPolicy             `yaml:"refresh" json:"refresh"`
 }
 
 // Endpoint is where a model is reached.
@@ -266,7 +267,7 @@ func parseConfig(file []byte, environ []string, overrides []Override) (Config, [
 	for _, layer := range []struct {
 		name string
 		data []byte
-	}{{"profile " + head.Recipe.Profile, defaults}, {ConfigName, file}} {
+	}{{"default", searchYAML()}, {"profile " + head.Recipe.Profile, defaults}, {ConfigName, file}} {
 		if err := applyYAML(merged, layer.data, layer.name, origins); err != nil {
 			return c, nil, err
 		}
@@ -284,6 +285,15 @@ func parseConfig(file []byte, environ []string, overrides []Override) (Config, [
 		return c, nil, err
 	}
 	return c, settings(c, origins), nil
+}
+
+// searchYAML holds the settings with which the search backends come.
+func searchYAML() []byte {
+	data, err := yaml.Marshal(map[string]any{"runtime": map[string]any{"search": planner.Accesses()}})
+	if err != nil {
+		return nil // unreachable: plain structs marshal
+	}
+	return data
 }
 
 // applyYAML lays a file over what is set so far. A mapping adds to the one below it, key by key, so
@@ -610,6 +620,9 @@ func (c *Config) check() error {
 		bad("recipe.formats", "%v", err)
 	}
 	oneOf("recipe.planner.policy", r.Planner.Policy, "raguard")
+	if r.Planner.Backend == "bing" {
+		bad("recipe.planner.backend", "Bing's search interface was retired on 2025-08-11")
+	}
 	oneOf("recipe.planner.backend", r.Planner.Backend, names(planner.Backends, func(b planner.Backend) string { return b.Name })...)
 	oneOf("recipe.planner.posts", r.Planner.Posts, PostsPool, PostsOAuth, PostsArcticShift)
 	c.checkInterfaces(bad)

@@ -1,6 +1,7 @@
 package assay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"assay/kv"
 	"assay/llm"
 	"assay/pipeline"
+	"assay/planner"
 	"assay/scrapers"
 )
 
@@ -84,6 +86,7 @@ func Examine(ctx context.Context, dir string, o DoctorOptions) (Checkup, error) 
 	d.contact()
 	d.keys()
 	d.addresses()
+	d.search()
 	d.disk()
 	if err := d.open(ctx); err != nil {
 		return d.report, err
@@ -169,6 +172,9 @@ func (d *doctor) keys() {
 	if r := d.config.Runtime.Reddit; d.config.Recipe.asksReddit() {
 		wanted[r.ClientIDEnv], wanted[r.ClientSecretEnv] = "Reddit", "Reddit"
 	}
+	if at, ok := d.config.Runtime.Search[d.config.Recipe.Planner.Backend]; ok && d.config.Recipe.searches() && at.KeyEnv != "" {
+		wanted[at.KeyEnv] = d.config.Recipe.Planner.Backend
+	}
 	for _, env := range slices.Sorted(maps.Keys(wanted)) {
 		value := d.getenv(env)
 		switch {
@@ -202,6 +208,33 @@ func (d *doctor) addresses() {
 		parts = append(parts, host+" at "+rt.Resolve[host])
 	}
 	d.warn("resolve", strings.Join(parts, ", "), "remove runtime.resolve for a build from the live web")
+}
+
+// search shows through what evidence is searched, what that costs, and whether it is about to end.
+func (d *doctor) search() {
+	r := d.config.Recipe
+	if !r.searches() {
+		return
+	}
+	b, err := planner.BackendNamed(r.Planner.Backend)
+	if err != nil {
+		return // unreachable: the configuration was checked
+	}
+	name, detail := "search "+b.Name, b.Doc
+	if at, ok := d.config.Runtime.Search[b.Name]; ok {
+		detail = at.Base
+		if at.USDPer1000 > 0 {
+			detail += fmt.Sprintf(", $%g for 1,000 (price of %s)", at.USDPer1000, cmp.Or(at.PriceDate, "an unknown day"))
+		}
+	}
+	switch {
+	case b.Ended(d.now()):
+		d.fail(name, detail+"; it ended on "+b.Ends, "choose another recipe.planner.backend: assay list backends")
+	case b.Ends != "":
+		d.warn(name, detail+"; it ends on "+b.Ends, "choose another recipe.planner.backend before that day")
+	default:
+		d.ok(name, detail)
+	}
 }
 
 // disk compares the free space with what the store keeps free.

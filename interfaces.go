@@ -1,13 +1,16 @@
 package assay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"assay/corpus"
 	"assay/fetch"
@@ -69,6 +72,47 @@ func (c *Config) checkInterfaces(bad func(key, format string, args ...any)) {
 	if r.searches() && r.Planner.Backend == "searxng" {
 		checkBase("runtime.searxng.base", rt.SearXNG.Base, rt, bad)
 	}
+	c.checkSearch(bad)
+}
+
+// checkSearch refuses settings of runtime.search that cannot work: names, secrets and prices of all, the
+// rest of the one that is searched through.
+func (c *Config) checkSearch(bad func(key, format string, args ...any)) {
+	known := planner.Accesses()
+	for name, at := range c.Runtime.Search {
+		key := "runtime.search." + name
+		if _, ok := known[name]; !ok {
+			bad(key, "%q is no backend with settings here; known are %s", name, strings.Join(sortedKeys(known), ", "))
+			continue
+		}
+		if at.KeyEnv != "" && !variableName.MatchString(at.KeyEnv) {
+			bad(key+".key_env", "it names the environment variable that holds the key, e.g. %s; if this is the key, take it out of the file", cmp.Or(known[name].KeyEnv, "SEARCH_API_KEY"))
+		}
+		if !(at.USDPer1000 >= 0) || math.IsInf(at.USDPer1000, 0) {
+			bad(key+".usd_per_1000", "a price is 0 or more")
+		}
+		if _, err := time.Parse(time.DateOnly, at.PriceDate); at.PriceDate != "" && err != nil {
+			bad(key+".price_date", "%q is no date like 2026-11-30", at.PriceDate)
+		}
+	}
+	name := c.Recipe.Planner.Backend
+	at, ok := c.Runtime.Search[name]
+	b, err := planner.BackendNamed(name)
+	if !c.Recipe.searches() || !ok || err != nil {
+		return
+	}
+	key := "runtime.search." + name
+	if checkBase(key+".base", at.Base, c.Runtime, bad) && at.KeyEnv != "" && !strings.HasPrefix(at.Base, "https://") && !listed(at.Base, c.Runtime) {
+		bad(key+".base", "keys are sent over https alone, or to a host of runtime.allow_private")
+	}
+	switch {
+	case b.Off && !at.On:
+		bad(key+".on", "this backend is off unless it is true, which is for those who know what it costs and allows: %s", b.Doc)
+	case b.Access.KeyEnv != "" && at.KeyEnv == "":
+		bad(key+".key_env", "it names the environment variable that holds the key")
+	case name == "google_cse" && at.EngineID == "":
+		bad(key+".engine_id", "it names the programmable search engine (cx) to ask")
+	}
 }
 
 func (c *Config) checkReddit(bad func(key, format string, args ...any)) {
@@ -121,6 +165,7 @@ func (w *Workspace) openInterfaces(o OpenOptions) {
 		Base: rt.Reddit.Base, Token: rt.Reddit.TokenURL, Getenv: os.Getenv, Now: o.Now,
 	})
 	w.arctic = planner.NewArcticShift(w.fetch, rt.ArcticShift.Base)
+	w.now = o.Now
 	if rt.SearXNG.Base != "" {
 		w.searxng = planner.NewSearXNG(w.fetch, rt.SearXNG.Base)
 	}
@@ -128,7 +173,10 @@ func (w *Workspace) openInterfaces(o OpenOptions) {
 
 // planEnv is what a plan reaches the world through.
 func (w *Workspace) planEnv() planner.Env {
-	return planner.Env{Model: w.llm, Index: w.index, Document: w.pooled, Reddit: w.reddit, ArcticShift: w.arctic, SearXNG: w.searxng}
+	return planner.Env{
+		Model: w.llm, Index: w.index, Document: w.pooled, Reddit: w.reddit, ArcticShift: w.arctic, SearXNG: w.searxng,
+		Web: w.fetch, Access: w.Config.Runtime.Search, Getenv: os.Getenv, Now: w.now,
+	}
 }
 
 // postReader reads the posts that are not imported; nil where they are not read by their ids.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -92,6 +93,13 @@ func (w *redditWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	case "/searx/search":
 		fmt.Fprint(rw, w.engine)
 		return
+	case "/brave/res/v1/web/search":
+		if r.Header.Get("X-Subscription-Token") != redditSecret {
+			rw.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprint(rw, `{"query": {"more_results_available": false}, "web": {"results": [{"url": "https://www.reddit.com/r/harborville/comments/aa2/herring/"}, {"url": "https://elsewhere.example/"}]}}`)
+		return
 	case "/archive/api/posts/ids":
 		known := map[string]string{"aa1": herring["aa1"], "aa2": herring["aa2"], "aa3": herringPost("aa3", `, "selftext": "`+takenAway+`", "_meta": {"was_deleted_later": true, "removal_type": "deleted"}`)}
 		fmt.Fprintf(rw, `{"data": [%s]}`, strings.Join(things(ids, known, "%s"), ","))
@@ -153,6 +161,7 @@ runtime:
     token_url: http://` + w.addr() + `/token
   arctic_shift: {base: "http://` + w.addr() + `/archive"}
   searxng: {base: "http://` + w.addr() + `/searx"}
+  search: {brave: {base: "http://` + w.addr() + `/brave", key_env: HERRING_SECRET}}
 `
 }
 
@@ -388,6 +397,37 @@ func TestSearXNGInABuild(t *testing.T) {
 	}
 }
 
+// A paid search is money of the run: it stands in the report and in the status, a cap stops it, and what
+// is stored costs nothing.
+func TestPaidSearchInABuild(t *testing.T) {
+	web := newRedditWeb(t)
+	dir := t.TempDir()
+	config := web.config("backend: brave, posts: oauth")
+	w, closed := herringWorkspace(t, dir, config+"  max_usd: 0.0075\n")
+	rep, err := w.Build(t.Context(), BuildOptions{}) // $0.005 for each of two claims
+	var spent interface{ FailureClass() string }
+	if !errors.As(err, &spent) || spent.FailureClass() != pipeline.ClassBudget || rep.Fetch.Paid != 1 || rep.Fetch.USD != 0.005 {
+		t.Fatalf("%d searches for $%g, %v", rep.Fetch.Paid, rep.Fetch.USD, err)
+	}
+	if got := w.Spending(); !strings.Contains(got, "1 of them for $0.0050") {
+		t.Errorf("spending: %s", got)
+	}
+	closed()
+	w, _ = herringWorkspace(t, dir, config)
+	if rep, err = w.Build(t.Context(), BuildOptions{}); err != nil || rep.Fetch.Paid != 1 || stageOf(t, rep, "plan/raguard").Failed != 0 || stageOf(t, rep, "label/raguard").Ran != 2 {
+		t.Errorf("%d searches, %v, stages %+v", rep.Fetch.Paid, err, rep.Pipeline.Stages)
+	}
+	if !strings.Contains(rep.Text(false), "1 of them for $0.0050") {
+		t.Error(rep.Text(false))
+	}
+	if again, err := w.Build(t.Context(), BuildOptions{}); err != nil || again.Fetch.Requests != rep.Fetch.Requests || again.Fetch.USD != 0.005 {
+		t.Errorf("after another build: %d requests for $%g in all, %v", again.Fetch.Requests, again.Fetch.USD, err)
+	}
+	if s, err := w.Status(t.Context()); err != nil || s.Searches.Requests != 2 || s.Searches.USD != 0.01 {
+		t.Errorf("searches %+v, %v", s.Searches, err)
+	}
+}
+
 func TestArcticShiftInABuild(t *testing.T) {
 	web := newRedditWeb(t)
 	w, _ := herringWorkspace(t, t.TempDir(), web.config("backend: arctic_shift, posts: arctic_shift, subreddits: [harborville]"))
@@ -435,7 +475,21 @@ func TestInterfaceSettings(t *testing.T) {
 		{"defaults", ``, ""},
 		{"reddit", "recipe:\n  planner: {backend: reddit, posts: oauth}\nruntime:\n  reddit: {" + agent + "}\n", ""},
 		{"an unknown source", "recipe:\n  planner: {posts: scraped}\n", `"scraped" is none of pool, oauth, arctic_shift`},
-		{"an unknown backend", "recipe:\n  planner: {backend: bing}\n", `"bing" is none of arctic_shift, local, reddit, searxng`},
+		{"an unknown backend", "recipe:\n  planner: {backend: bong}\n", `"bong" is none of arctic_shift, `},
+		{"a backend that is no more", "recipe:\n  planner: {backend: bing}\n", "retired on 2025-08-11"},
+		{"a search by key", "recipe:\n  planner: {backend: brave}\n", ""},
+		{"a free plan", "recipe:\n  planner: {backend: brave}\nruntime:\n  search: {brave: {usd_per_1000: 0}}\n", ""},
+		{"a negative price", "runtime:\n  search: {tavily: {usd_per_1000: -1}}\n", "runtime.search.tavily.usd_per_1000"},
+		{"a price of no day", "runtime:\n  search: {tavily: {price_date: yesterday}}\n", "runtime.search.tavily.price_date"},
+		{"a key in the place of its name", "runtime:\n  search: {brave: {key_env: BSA-secret/0123}}\n", "take it out of the file"},
+		{"no name for the key", "recipe:\n  planner: {backend: brave}\nruntime:\n  search: {brave: {key_env: \"\"}}\n", "runtime.search.brave.key_env"},
+		{"an engine that is none", "runtime:\n  search: {brabe: {base: \"https://x.example\"}}\n", "is no backend with settings here"},
+		{"a typo in its settings", "runtime:\n  search: {brave: {key: X}}\n", `unknown key "key"`},
+		{"a key over plain http", "recipe:\n  planner: {backend: serper}\nruntime:\n  search: {serper: {base: \"http://search.example\"}}\n", "over https alone"},
+		{"Google without an engine", "recipe:\n  planner: {backend: google_cse}\n", "runtime.search.google_cse.engine_id"},
+		{"Google with one", "recipe:\n  planner: {backend: google_cse}\nruntime:\n  search: {google_cse: {engine_id: e1}}\n", ""},
+		{"X by mistake", "recipe:\n  planner: {backend: x}\n", "runtime.search.x.on"},
+		{"X on purpose", "recipe:\n  planner: {backend: x}\nruntime:\n  search: {x: {on: true}}\n", ""},
 		{"no User-Agent", "recipe:\n  planner: {posts: oauth}\n", "runtime.reddit.user_agent"},
 		{"a browser's User-Agent", "recipe:\n  planner: {backend: reddit}\nruntime:\n  reddit: {user_agent: Mozilla/5.0}\n", "is not what Reddit asks for"},
 		{"no variable", "recipe:\n  planner: {posts: oauth}\nruntime:\n  reddit: {client_secret_env: \"\", " + agent + "}\n", "runtime.reddit.client_secret_env"},
@@ -455,7 +509,7 @@ func TestInterfaceSettings(t *testing.T) {
 		for _, s := range settings {
 			known[s.Key] = true
 		}
-		for _, key := range []string{"recipe.planner.posts", "recipe.planner.subreddits", "runtime.reddit.client_secret_env", "runtime.arctic_shift.base", "runtime.searxng.base"} {
+		for _, key := range []string{"recipe.planner.posts", "recipe.planner.subreddits", "runtime.reddit.client_secret_env", "runtime.arctic_shift.base", "runtime.searxng.base", "runtime.search.brave.key_env", "runtime.search.gdelt.base"} {
 			if err == nil && !known[key] {
 				t.Errorf("%s: config show does not list %s", tt.name, key)
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assay/corpus"
+	"assay/fetch"
 	"assay/llm"
 	"assay/pipeline"
 )
@@ -18,7 +19,7 @@ func (r BuildReport) Text(dryRun bool) string {
 		return b.String()
 	}
 	b.WriteString(r.Pipeline.Text())
-	if fmt.Fprintf(&b, "%d requests, ", r.Fetch.Requests); r.LLM.Calls == 0 {
+	if fmt.Fprintf(&b, "%d requests%s, ", r.Fetch.Requests, paid(r.Fetch)); r.LLM.Calls == 0 {
 		b.WriteString("0 calls")
 	} else {
 		b.WriteString(Cost(r.LLM.Spend))
@@ -60,11 +61,24 @@ func (r BuildReport) Text(dryRun bool) string {
 
 // Spending says in a few words what this run has bought so far, "" for nothing.
 func (w *Workspace) Spending() string {
-	s := w.llm.Stats()
-	if s.Calls == 0 {
+	s, f := w.llm.Stats(), w.fetch.Stats()
+	switch {
+	case s.Calls == 0 && f.Paid == 0:
+		return ""
+	case s.Calls == 0:
+		return fmt.Sprintf("%d requests%s", f.Requests, paid(f))
+	case f.Paid == 0:
+		return Cost(s.Spend)
+	}
+	return fmt.Sprintf("%d requests%s, %s", f.Requests, paid(f), Cost(s.Spend))
+}
+
+// paid tells what requests cost, "" for nothing.
+func paid(s fetch.Stats) string {
+	if s.Paid == 0 {
 		return ""
 	}
-	return Cost(s.Spend)
+	return fmt.Sprintf(" (%d of them for $%.4f)", s.Paid, s.USD)
 }
 
 // Cost tells what calls cost. A model without a known price is said, never priced at nothing.

@@ -36,7 +36,8 @@ type StatusReport struct {
 	Withheld map[string]int `json:"withheld"` // what a release would leave out, by reason
 	Building bool           `json:"building"` // a build runs in the process that answered
 	Ratings  int            `json:"ratings_waiting"`
-	Spent    llm.Spend      `json:"spent"` // over the life of the workspace: the sum of the call records
+	Spent    llm.Spend      `json:"spent"`             // over the life of the workspace: the sum of the call records
+	Searches fetch.Spend    `json:"searches,omitzero"` // likewise, the sum of the records of paid requests
 	Sources  []SourceState  `json:"sources"`
 	Held     []Stop         `json:"held"` // guard rails that wait for a person
 }
@@ -88,7 +89,8 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 		return StatusReport{}, err
 	}
 	spent, err := w.llm.Spend()
-	if err != nil {
+	searches, fetchErr := w.fetch.Spend()
+	if err := errors.Join(err, fetchErr); err != nil {
 		return StatusReport{}, err
 	}
 	sources, err := w.Sources(ctx)
@@ -101,7 +103,7 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	}
 	w.engine.RLock()
 	defer w.engine.RUnlock()
-	return StatusReport{Sources: sources, Held: held.Stops, Report: e.Report(), Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: len(waiting), Spent: spent}, nil
+	return StatusReport{Sources: sources, Held: held.Stops, Report: e.Report(), Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: len(waiting), Spent: spent, Searches: searches}, nil
 }
 
 // Why explains the items whose key is item or, for an address or a claim, that lead to it.

@@ -48,6 +48,7 @@ type Workspace struct {
 	reddit  *planner.Reddit
 	arctic  *planner.ArcticShift
 	searxng *planner.SearXNG
+	now     func() time.Time // nil means time.Now
 	prompts map[string]string
 	prices  llm.PriceTable
 
@@ -148,6 +149,8 @@ func (w *Workspace) openClients(o OpenOptions) (err error) {
 		AllowPrivate: rt.AllowPrivate, Resolve: rt.Resolve, Unstored: []string{rt.Reddit.TokenURL},
 		Limits: fetch.Limits{PageBytes: limits.Page, DecompressedBytes: limits.Decompressed, FeedBytes: limits.Feed, Redirects: limits.Redirects},
 		Now:    o.Now, Sleep: o.Sleep, Answered: w.answered,
+		// One purse for models and searches.
+		Reserve: func(ctx context.Context, usd float64) (func(float64), error) { return w.llm.Reserve(ctx, usd) },
 	})
 	if err != nil {
 		return fmt.Errorf("open workspace: %w", err)

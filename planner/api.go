@@ -61,6 +61,8 @@ const (
 	ReasonUnavailable   = "unavailable" // 5xx, or a query that takes the interface too long
 	ReasonBadReply      = "bad_reply"   // no JSON, or not what was asked for
 	ReasonBadRequest    = "bad_request"
+	ReasonQuota         = "quota"                // the account or its plan has no searches left; ends the run
+	ReasonIncomplete    = "incomplete"           // some of the results that it announced never came
 	ReasonEngines       = "unresponsive_engines" // nothing was found because nobody looked
 )
 
@@ -102,15 +104,21 @@ func (e *APIError) Excluded() string {
 // FailureClass tells whether another run may succeed.
 func (e *APIError) FailureClass() string {
 	switch e.Reason {
-	case ReasonRateLimit, ReasonUnavailable, ReasonBadReply, ReasonEngines:
+	case ReasonRateLimit, ReasonUnavailable, ReasonBadReply, ReasonEngines, ReasonIncomplete:
 		return "transient"
+	case ReasonQuota:
+		return "budget"
 	}
 	return "permanent"
 }
 
 // StopsRun reports whether every other request would fail alike.
 func (e *APIError) StopsRun() bool {
-	return e.Reason == ReasonCredentials || e.Reason == ReasonScope || e.Reason == ReasonNotConfigured
+	switch e.Reason {
+	case ReasonCredentials, ReasonScope, ReasonNotConfigured, ReasonQuota:
+		return true
+	}
+	return false
 }
 
 // Attempts returns how many requests were sent.

@@ -136,6 +136,12 @@ func wantError(t testing.TB, err error, reason string) *APIError {
 // noSecrets fails the test where the store holds what must never be stored.
 func (o *outside) noSecrets() {
 	o.t.Helper()
+	o.lacks(testID, testSecret, base64.StdEncoding.EncodeToString([]byte(testID+":"+testSecret)), "token-number-")
+}
+
+// lacks fails the test where the store holds one of some texts.
+func (o *outside) lacks(secrets ...string) {
+	o.t.Helper()
 	var all strings.Builder
 	if _, err := o.store.Backup(o.t.Context(), &all); err != nil {
 		o.t.Fatal(err)
@@ -148,8 +154,7 @@ func (o *outside) noSecrets() {
 			all.WriteString(e.Key)
 		}
 	}
-	basic := base64.StdEncoding.EncodeToString([]byte(testID + ":" + testSecret))
-	for _, secret := range []string{testID, testSecret, basic, "token-number-"} {
+	for _, secret := range secrets {
 		if strings.Contains(all.String(), secret) {
 			o.t.Errorf("the store holds %q", secret)
 		}

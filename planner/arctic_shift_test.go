@@ -152,7 +152,7 @@ func TestArcticShiftSearch(t *testing.T) {
 		{[]string{"ferries", "harborville"}, 2, []string{"aa3", "aa2"}},
 		{[]string{"nothing"}, 500, nil},
 	} {
-		got, err := Backends[0].Search(t.Context(), env, Query{Text: "harbor tolls", Subreddits: tt.in, K: tt.k})
+		got, err := arcticShift.Search(t.Context(), env, Query{Text: "harbor tolls", Subreddits: tt.in, K: tt.k})
 		var ids []string
 		for _, r := range got {
 			ids = append(ids, strings.TrimPrefix(r.DocumentID, "reddit:t3_"))
@@ -173,7 +173,7 @@ func TestArcticShiftSearch(t *testing.T) {
 		env Env
 		q   Query
 	}{{env, Query{Text: "x", K: 1}}, {Env{}, Query{Text: "x", Subreddits: []string{"a"}, K: 1}}} {
-		_, err := Backends[0].Search(t.Context(), tt.env, tt.q)
+		_, err := arcticShift.Search(t.Context(), tt.env, tt.q)
 		if e := wantError(t, err, ReasonNotConfigured); !e.StopsRun() {
 			t.Errorf("the run goes on: %v", err)
 		}

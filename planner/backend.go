@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"assay/corpus"
 	"assay/index"
@@ -16,15 +17,54 @@ type Backend struct {
 	Doc       string
 	Proven    string // captured, documented or unproven
 	Reference string
+	Access    *Access // how it comes; nil for a backend with settings of its own
+	Dates     bool    // it keeps to Query.From and To
+	Off       bool    // asked only where Access.On is set
+	Ends      string  // day from which its owner answers no more, 2006-01-02; "" if none is known
 	Search    func(ctx context.Context, env Env, q Query) ([]Result, error)
+
+	// Document reads one of the backend's own documents, whose ids begin with its name and a colon; nil for
+	// one that knows addresses alone. What is not to be had is an exclusion. Beside are ids that will be
+	// asked for next: where they can be had with the same request, they are.
+	Document        func(ctx context.Context, env Env, id string, beside []string) (corpus.Document, error)
+	DocumentVersion int // a new one reads every document again
 }
 
 // Backends lists the search engines by name.
 var Backends = []Backend{
 	arcticShift,
+	brave,
+	gdelt,
+	googleCSE,
 	local,
 	reddit,
 	searxng,
+	serpapi,
+	serper,
+	tavily,
+	xPosts,
+}
+
+// Find searches, where the backend may be asked, and for what. A query with dates is refused by one
+// that cannot keep to them.
+func (b Backend) Find(ctx context.Context, env Env, q Query) ([]Result, error) {
+	refuse := func(reason, detail string) ([]Result, error) {
+		return nil, &APIError{API: b.Name, Asked: fmt.Sprintf("results about %q", q.Text), Reason: reason, Detail: detail}
+	}
+	switch {
+	case b.Off && !env.Access[b.Name].On:
+		return refuse(ReasonNotConfigured, "it is off unless runtime.search."+b.Name+".on is true, which is for those who know what it costs and allows")
+	case b.Ended(env.now()):
+		return refuse(ReasonNotConfigured, "it ended on "+b.Ends+": choose another backend")
+	case q.From+q.To != "" && !b.Dates:
+		return refuse(ReasonBadRequest, "it cannot be kept to dates")
+	}
+	return b.Search(ctx, env, q)
+}
+
+// Ended reports whether the owner of the interface answers no more.
+func (b Backend) Ended(now time.Time) bool {
+	return b.Ends != "" && now.UTC().Format(time.DateOnly) >= b.Ends
 }
 
 // BackendNamed finds a backend; the error names the known ones.
@@ -51,6 +91,12 @@ type Env struct {
 	Reddit      *Reddit
 	ArcticShift *ArcticShift
 	SearXNG     *SearXNG
+
+	// What the backends with an Access ask.
+	Web    Web
+	Access map[string]Access   // by backend
+	Getenv func(string) string // reads the environment
+	Now    func() time.Time    // nil means time.Now
 }
 
 // A Query is one search.
@@ -61,10 +107,23 @@ type Query struct {
 	K       int      // results wanted
 
 	Subreddits []string // where backends that know them search; empty means everywhere
+	Language   string   // of an encyclopedia, e.g. de; empty means en
+
+	// Days between which a result was published, or first seen where a backend knows no more, both ends
+	// included, 2006-01-02; an empty end is open. See Backend.Dates.
+	From, To string
 }
 
 // A Result is one line of a search engine's answer. The first is the best.
 type Result struct {
 	DocumentID string // where the engine knows our documents, else ""
 	URL        string
+
+	// What the engine says besides, "" where it says nothing.
+	Title     string
+	Text      string // a snippet, or what it takes for the page's text
+	Published string // RFC 3339, or a date, as far as the engine tells it in such a form
+	Seen      string // when the engine first met it, RFC 3339; this is no date of publication
+	Via       string // the title that led here, where that is not the document's own
+	Drop      string // why it is no evidence, "" if it may be
 }

@@ -11,6 +11,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,13 +133,13 @@ func Plan(ctx context.Context, env Env, s Settings, c corpus.Claim) (corpus.Trac
 	}
 	f := fusion{k: s.K, byID: map[string]int{}}
 	for variant, text := range trace.Queries {
-		results, err := engine.Search(ctx, env, Query{Text: text, Domains: s.Domains, Kinds: s.Kinds, Subreddits: s.Subreddits, K: s.PerVariant})
+		results, err := engine.Find(ctx, env, Query{Text: text, Domains: s.Domains, Kinds: s.Kinds, Subreddits: s.Subreddits, K: s.PerVariant})
 		if err != nil {
 			return corpus.Trace{}, fmt.Errorf("plan %s: query %q: %w", c.ID, text, err)
 		}
 		for i, r := range results[:min(len(results), s.PerVariant)] {
 			id, url, reason := canonical(r, s.Domains)
-			f.add(id, url, reason, corpus.Hit{Variant: variant, Rank: i + 1, Source: engine.Name})
+			f.add(id, url, cmp.Or(r.Drop, reason), corpus.Hit{Variant: variant, Rank: i + 1, Source: engine.Name})
 		}
 	}
 	if s.Gate != GateOpen && env.Document != nil {

@@ -291,7 +291,7 @@ func TestRedditSearch(t *testing.T) {
 	}
 	r := o.reddit(fetch.Live)
 	search := func(subreddits ...string) ([]string, error) {
-		got, err := Backends[2].Search(t.Context(), Env{Reddit: r}, Query{Text: "harbor tolls", Subreddits: subreddits, K: 10})
+		got, err := reddit.Search(t.Context(), Env{Reddit: r}, Query{Text: "harbor tolls", Subreddits: subreddits, K: 10})
 		var ids []string
 		for _, res := range got {
 			ids = append(ids, res.DocumentID)
@@ -322,7 +322,7 @@ func TestRedditSearch(t *testing.T) {
 	if e := wantError(t, err, ReasonPrivate); e.Excluded() != "" {
 		t.Errorf("a search is no post that may be private: %v", err)
 	}
-	_, err = Backends[2].Search(t.Context(), Env{}, Query{Text: "x", K: 1})
+	_, err = reddit.Search(t.Context(), Env{}, Query{Text: "x", K: 1})
 	if e := wantError(t, err, ReasonNotConfigured); !e.StopsRun() {
 		t.Error("the run goes on")
 	}

@@ -61,7 +61,7 @@ func TestSearXNG(t *testing.T) {
 	if got := onDomains([]string{"a.example", "b.example"}); got != " (site:a.example OR site:b.example)" {
 		t.Errorf("two domains: %q", got)
 	}
-	_, err = Backends[3].Search(t.Context(), Env{}, Query{Text: "x", K: 1})
+	_, err = searxng.Search(t.Context(), Env{}, Query{Text: "x", K: 1})
 	wantError(t, err, ReasonNotConfigured)
 }
 
