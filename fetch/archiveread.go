@@ -273,6 +273,7 @@ func (w *archiveReader) exchange(rec *warcRecord, t told) (Exchange, error) {
 		Method: method, URL: uri, At: t.At, Proto: t.Proto, Status: t.Status, Body: t.Body, Length: t.Length, RequestBody: t.RequestBody,
 		Credential: t.Credential, Truncated: t.Truncated, Masked: t.Masked, Class: t.Class, Reason: t.Reason, Detail: t.Detail,
 		Attempt: t.Attempt, Waited: t.Waited, Source: t.Source, Dialled: t.Dialled,
+		USD: t.USD, PriceDate: t.PriceDate, Estimated: t.Estimated,
 	}
 	if rec.kind == "resource" {
 		ex.Header = http.Header{"Content-Type": {rec.get("Content-Type")}}

@@ -62,6 +62,9 @@ type told struct {
 	Waited      time.Duration `json:"waited,omitzero"`
 	Source      string        `json:"source"`
 	Dialled     string        `json:"dialled,omitzero"`
+	USD         float64       `json:"usd,omitzero"`
+	PriceDate   string        `json:"price_date,omitzero"`
+	Estimated   bool          `json:"usd_estimated,omitzero"`
 	Confirms    int           `json:"confirms,omitzero"` // of a 304: the place, from 1, of what it confirms among the records of its key
 }
 
@@ -332,6 +335,7 @@ func tell(ex Exchange) told {
 		Key: ex.Key(), At: ex.At, Proto: ex.Proto, Status: ex.Status, Body: ex.Body, Length: ex.Length, Encoding: ex.Encoding, RequestBody: ex.RequestBody,
 		Credential: ex.Credential, Truncated: ex.Truncated, Masked: ex.Masked, Class: ex.Class, Reason: ex.Reason, Detail: ex.Detail,
 		Attempt: ex.Attempt, Waited: ex.Waited, Source: ex.Source, Dialled: ex.Dialled,
+		USD: ex.USD, PriceDate: ex.PriceDate, Estimated: ex.Estimated,
 	}
 }
 
