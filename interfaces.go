@@ -165,7 +165,6 @@ func (w *Workspace) openInterfaces(o OpenOptions) {
 		Base: rt.Reddit.Base, Token: rt.Reddit.TokenURL, Getenv: os.Getenv, Now: o.Now,
 	})
 	w.arctic = planner.NewArcticShift(w.fetch, rt.ArcticShift.Base)
-	w.now = o.Now
 	if rt.SearXNG.Base != "" {
 		w.searxng = planner.NewSearXNG(w.fetch, rt.SearXNG.Base)
 	}

@@ -48,7 +48,6 @@ type Workspace struct {
 	reddit  *planner.Reddit
 	arctic  *planner.ArcticShift
 	searxng *planner.SearXNG
-	now     func() time.Time // nil means time.Now
 	prompts map[string]string
 	prices  llm.PriceTable
 
