@@ -38,6 +38,7 @@ type redditWeb struct {
 	mu     sync.Mutex
 	visits []string
 	engine string // what SearXNG answers
+	gone   string // id of a post that Reddit knows no more
 }
 
 func newRedditWeb(t *testing.T) *redditWeb {
@@ -87,7 +88,9 @@ func (w *redditWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	var ids []string
 	for _, id := range strings.FieldsFunc(q.Get("id")+q.Get("ids"), func(r rune) bool { return r == ',' }) {
-		ids = append(ids, strings.TrimPrefix(id, "t3_"))
+		if id = strings.TrimPrefix(id, "t3_"); id != w.gone {
+			ids = append(ids, id)
+		}
 	}
 	switch r.URL.Path {
 	case "/searx/search":

@@ -371,11 +371,12 @@ func discoverAgain(ctx context.Context, site scrapers.Site, f scrapers.Fetcher, 
 // itself drops an error that is about one address.
 func itself(ctx context.Context, err error) error {
 	var failed interface{ FailureClass() string }
+	var excluded interface{ Excluded() string }
 	var stops interface{ StopsRun() bool }
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &stops) && stops.StopsRun(), !errors.As(err, &failed):
+	case errors.As(err, &stops) && stops.StopsRun(), !errors.As(err, &failed) && !errors.As(err, &excluded):
 		return err
 	}
 	return nil
@@ -385,16 +386,17 @@ func (r *refresh) count(source, page string) {
 	s, err := r.w.fetch.Standing(page)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sources[source].Listings++
+	of := r.sources[source]
+	of.Listings++
 	if err == nil && (s.Kept() || s.Leaving()) {
-		r.sources[source].Unread = page + ": " + s.Reason
+		of.Unread = cmp.Or(of.Unread, page+": "+s.Reason)
 	}
 }
 
 func (r *refresh) unread(source, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sources[source].Unread = why
+	r.sources[source].Unread = cmp.Or(r.sources[source].Unread, why)
 }
 
 // knows reports whether a reference was found before, and its page has not changed since it was asked for.
@@ -444,6 +446,8 @@ type asking struct {
 	source string // "" for a document
 	url    string // of a page
 	post   string // fullname of a post
+	had    bool   // of a document: there is a version to lose
+	gone   bool   // it is known to be gone
 	why    string
 }
 
@@ -514,7 +518,8 @@ func (r *refresh) evidence(id, url string) (a asking, s fetch.Standing, err erro
 			// An import never asked: the duty to look counts from the start.
 			s.Asked, s.Answer = time.Unix(0, 0), fetch.ClassOK
 		}
-		return asking{post: fullname}, s, err
+		_, pooled, poolErr := r.w.pooled(id)
+		return asking{post: fullname, had: pooled || s.Answer == fetch.ClassOK, gone: s.Gone()}, s, errors.Join(err, poolErr)
 	}
 	if has, err := r.w.tables.Pool.Has(id); err != nil || has || url == "" {
 		return asking{}, s, err
@@ -524,7 +529,7 @@ func (r *refresh) evidence(id, url string) (a asking, s fetch.Standing, err erro
 		return asking{}, s, err
 	}
 	s, err = r.w.fetch.Standing(url)
-	return asking{url: url}, s, err
+	return asking{url: url, had: s.Answer == fetch.ClassOK, gone: s.Gone()}, s, err
 }
 
 // reviewed is the newest date that a page's claims carry, "" where none does.
@@ -667,10 +672,15 @@ func (r *refresh) account(l *ledger, due []asking) error {
 		if !s.Asked.Before(r.began) {
 			r.rep.Documents.Asked++
 		}
-		if s.Gone() {
-			r.rep.Documents.Gone = append(r.rep.Documents.Gone, a.url+a.post)
+		d, name := &r.rep.Documents, a.url+a.post
+		switch {
+		case a.had && !a.gone && s.Gone():
+			d.Gone = append(d.Gone, name)
+		case a.had && s.Latest == fetch.ClassGone && !s.Gone():
+			d.Leaving = append(d.Leaving, name) // an import stands although Reddit says gone: see withdrawn
+		default:
+			d.stand(name, s)
 		}
-		r.rep.Documents.stand(a.url+a.post, s)
 	}
 	return nil
 }

@@ -114,6 +114,9 @@ func (c *Client) Batch(ctx context.Context, calls []Call, most int, join func(pl
 	if err != nil {
 		return err
 	}
+	if askedAgain(ctx, ans.checked) {
+		return nil // it could not be confirmed
+	}
 	whole, err := c.reply(ctx, call, ans)
 	if err != nil || whole.Class != ClassOK || whole.Status != http.StatusOK {
 		return err
@@ -125,7 +128,7 @@ func (c *Client) Batch(ctx context.Context, calls []Call, most int, join func(pl
 	for n, i := range places {
 		part := parts[i]
 		ex := Exchange{
-			Method: part.method, URL: part.url, RequestHeader: flat(part.header), Credential: ans.ex.Credential, At: ans.ex.At,
+			Method: part.method, URL: part.url, RequestHeader: flat(part.header), Credential: ans.ex.Credential, At: ans.checked,
 			Proto: ans.ex.Proto, Status: whole.Status, Header: http.Header{"Content-Type": {"application/json"}}, Class: ClassOK,
 			Detail: "a part of " + ans.ex.ID(), Source: SourceNetwork,
 		}
