@@ -421,6 +421,8 @@ func (r Recipe) leavesOut(c corpus.Claim) string {
 	switch {
 	case corpus.HasFlag(c.Flags, corpus.FlagSiteTest):
 		return "the site's own test entry"
+	case corpus.HasFlag(c.Flags, corpus.FlagHeadline):
+		return "the review prints no claim, and a headline may tell the opposite of what was claimed"
 	case corpus.HasFlag(c.Flags, corpus.FlagUnmapped):
 		return "rating unmapped, queued"
 	case len(r.Speakers) > 0 && c.SpeakerSlug != "" && !slices.Contains(r.Speakers, c.SpeakerSlug):

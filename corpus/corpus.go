@@ -74,6 +74,10 @@ const (
 	FlagTruncated       = "document_truncated" // the annotator saw a cut document
 	FlagZoneUnknown     = "zone_unknown"       // a time is printed whose zone is unknown, so only its day is kept
 	FlagDateUnread      = "date_unread"        // a date is printed that is none, so there is none
+	FlagRepaired        = "markup_repaired"    // the page's ClaimReview was broken and could be mended
+	FlagBadMarkup       = "markup_bad"         // a script of the page's markup was given up; the page itself was read
+	FlagDisagrees       = "markup_disagrees"   // the page and its ClaimReview tell another rating or another claim
+	FlagHeadline        = "claim_is_headline"  // the site prints no claim: the text is the review's own headline
 )
 
 // VerdictStatus says where a verdict comes from; only source, human and adjudicated are gold.

@@ -75,20 +75,31 @@ type RatingMap struct {
 	Source  string
 	Version int
 	Ratings map[string]Rating // by Slug of what the source prints
+	// Queued are words that the source is known to print and that have no sure place on the scale, by
+	// Slug, each with the page that shows it. They wait for a person like any other that is not named.
+	Queued map[string]string
 }
 
 // A Rating is one entry of a RatingMap: the source's canonical slug, and the verdict or the reason
 // why it is none.
 type Rating struct {
-	Slug    string
-	Verdict Verdict
-	Exclude string // exclusion reason for a rating that is no truth verdict
+	Slug     string
+	Verdict  Verdict
+	Exclude  string // exclusion reason for a rating that is no truth verdict
+	Evidence string // a page that prints the rating, or one of the source that explains it
 }
 
 // Map looks a printed rating up.
 func (m RatingMap) Map(raw string) (Rating, bool) {
 	r, ok := m.Ratings[Slug(raw)]
 	return r, ok
+}
+
+// Knows reports whether a source is known to print a rating, mapped or queued.
+func (m RatingMap) Knows(raw string) bool {
+	_, mapped := m.Ratings[Slug(raw)]
+	_, queued := m.Queued[Slug(raw)]
+	return mapped || queued
 }
 
 // PolitiFactRatings is the truth-o-meter, with the machine words and the readers' labels, and the

@@ -83,6 +83,10 @@ func (p *Page) Bytes() []byte { return p.body }
 // was found by: bom, header, meta or guess. Both are empty for what is no text.
 func (p *Page) Charset() (name, from string) { return p.charset() }
 
+// Wall returns the sort of wall that the body is instead of content (captcha, consent, js-shell, ...), ""
+// for content. Pages that Get returns are none; pages that come from elsewhere may be.
+func (p *Page) Wall() string { return wallOf(p.Header, p.body) }
+
 // Text returns the body as UTF-8, without a byte order mark. Bytes that do not belong to the charset
 // are U+FFFD.
 func (p *Page) Text() string { return p.text() }

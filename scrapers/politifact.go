@@ -25,11 +25,36 @@ var politifact = Site{
 	Reference: "captures of 1,017 claim pages (2007 to 2023, one of them in the markup before 2020), " +
 		"of six listings and of the home page",
 	Delay:     3 * time.Second,
+	Lang:      "en",
+	Layouts:   politifactLayouts,
+	Cards:     "article.m-statement",
+	Ratings:   &corpus.PolitiFactRatings,
 	Recognise: politifactRecognise,
 	Start:     politifactStart,
 	Discover:  politifactDiscover,
 	Parse:     politifactParse,
 	Category:  corpus.Politics,
+}
+
+// politifactLayouts tells a canary where Parse finds what it reads. The site has no ClaimReview.
+var politifactLayouts = []Layout{
+	{Name: "2020", Mark: "article.m-statement.m-statement--is-xlarge", Fields: []Field{
+		{Name: FieldClaim, Need: Required, From: []string{".m-statement--is-xlarge .m-statement__quote"}},
+		{Name: FieldSpeaker, Need: Required, From: []string{".m-statement--is-xlarge a.m-statement__name"}},
+		{Name: FieldRating, Need: Required, From: []string{".m-statement--is-xlarge .m-statement__meter picture img.c-image__original@alt"}},
+		{Name: FieldTitle, Need: Expected, From: []string{"body h2.c-title"}},
+		{Name: FieldStated, From: []string{".m-statement--is-xlarge .m-statement__desc => on (\\w+ \\d+, \\d{4})"}},
+		// One page of a thousand has neither byline nor date.
+		{Name: FieldAuthors, From: []string{".m-author__content a"}},
+		{Name: FieldDate, From: []string{".m-author__content .m-author__date"}},
+		{Name: FieldBody, Need: Expected, From: []string{"article.m-textblock p"}},
+	}},
+	{Name: "2007", Mark: ".statement .statement__text", Fields: []Field{
+		{Name: FieldClaim, Need: Required, From: []string{".statement .statement__text"}},
+		{Name: FieldSpeaker, Need: Required, From: []string{".statement .statement__meta a"}},
+		{Name: FieldRating, Need: Required, From: []string{".statement .meter img.statement-detail@alt"}},
+		{Name: FieldTitle, Need: Expected, From: []string{"body h1.article__title"}},
+	}},
 }
 
 const politifactBase = "https://www.politifact.com"

@@ -35,9 +35,17 @@ type Site struct {
 	Version   int // a new one parses every page of the site again
 	Doc       string
 	Host      string        // under which its pages are stored
+	Hosts     []string      // other hosts of its pages, as those of other languages
+	Lang      string        // BCP 47, of most pages
 	Proven    string        // captured, documented or unproven
 	Reference string        // what Proven rests on
 	Delay     time.Duration // least time between two requests
+
+	// What a canary looks for: the generations of item pages, what an item of an HTML list is marked
+	// by, and the words of the scale; nil where the site prints no verdict.
+	Layouts []Layout
+	Cards   string
+	Ratings *corpus.RatingMap
 
 	// Recognise reports whether an address, as written anywhere, is an item page of this site.
 	Recognise func(base, address string) bool
@@ -65,22 +73,51 @@ type Site struct {
 
 // All lists the sites by name.
 var All = []Site{
+	minutes20,
+	afp,
+	africacheck,
+	altnews,
 	ap,
+	apFactCheck,
 	bbc,
 	billboard,
+	boomlive,
 	cdc,
+	climatefactchecks,
 	cpsc,
+	desifacts,
+	efe,
+	estadao,
+	factcheckorg,
+	factly,
 	fda,
 	ftc,
+	fullfact,
+	indiatoday,
+	leadstories,
+	lupa,
+	mafindo,
 	nasa,
 	nbc,
+	newtral,
 	noaa,
 	npr,
 	people,
 	politifact,
+	polygraph,
+	reuters,
 	reutersNews,
+	sciencefeedback,
+	snopes,
+	telemundo,
+	tfc,
+	thequint,
+	thip,
+	tsek,
 	usgs,
 	variety,
+	verafiles,
+	vishvas,
 	who,
 }
 

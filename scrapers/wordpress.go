@@ -12,11 +12,14 @@ import (
 	"assay/corpus"
 )
 
+// wordPressPosts is the list of all posts. What it says of each is enough to find the page.
+const wordPressPosts = "/wp-json/wp/v2/posts?per_page=100&page=1&orderby=modified&_fields=id,link,date,date_gmt,modified_gmt,title"
+
 // WordPressPosts returns the address of the first page of a site's posts, newest change first, as the
 // REST interface of WordPress lists them; only those changed after a time, if one is given. A page holds
 // 100 posts, which is the most that WordPress gives.
 func WordPressPosts(base string, after time.Time) string {
-	address := strings.TrimRight(base, "/") + "/wp-json/wp/v2/posts?per_page=100&page=1&orderby=modified&_fields=id,link,date,date_gmt,modified_gmt,title"
+	address := strings.TrimRight(base, "/") + wordPressPosts
 	if !after.IsZero() {
 		address += "&modified_after=" + url.QueryEscape(after.UTC().Format("2006-01-02T15:04:05"))
 	}
