@@ -20,6 +20,11 @@ type Entry struct {
 	Proven    string `json:"proven,omitzero"` // captured, documented, unproven
 	Reference string `json:"reference,omitzero"`
 	Doc       string `json:"doc"`
+
+	// Of sites: what their pages tell of a claim, with a star where there is no claim without it, and the
+	// least time between two requests to one host.
+	Fields string `json:"fields,omitzero"`
+	Delay  string `json:"delay,omitzero"`
 }
 
 // catalog lists the kinds of things that assay list shows.
@@ -29,14 +34,16 @@ var catalog = []struct {
 }{
 	{"backends", func() []Entry {
 		return entries(planner.Backends, func(b planner.Backend) Entry {
-			return Entry{b.Name, strconv.Itoa(b.Version), b.Proven, "", b.Doc}
+			return Entry{Name: b.Name, Version: strconv.Itoa(b.Version), Proven: b.Proven, Doc: b.Doc}
 		})
 	}},
 	{"dumps", func() []Entry {
-		return entries(planner.Dumps, func(d planner.Dump) Entry { return Entry{d.Name, "", d.Proven, "", d.Doc} })
+		return entries(planner.Dumps, func(d planner.Dump) Entry { return Entry{Name: d.Name, Proven: d.Proven, Doc: d.Doc} })
 	}},
 	{"endpoint-profiles", func() []Entry {
-		return entries(llm.Profiles, func(p llm.Profile) Entry { return Entry{p.Name, "", p.Proven, p.Reference, p.Doc} })
+		return entries(llm.Profiles, func(p llm.Profile) Entry {
+			return Entry{Name: p.Name, Proven: p.Proven, Reference: p.Reference, Doc: p.Doc}
+		})
 	}},
 	{"formats", func() []Entry {
 		return entries(output.Formats, func(f output.Format) Entry { return Entry{Name: f.Name, Doc: f.Doc} })
@@ -48,7 +55,9 @@ var catalog = []struct {
 		return entries(Profiles(), func(p string) Entry { return Entry{Name: p, Doc: "defaults of a corpus; assay init --profile " + p} })
 	}},
 	{"projections", func() []Entry {
-		return entries(corpus.Projections, func(p corpus.Projection) Entry { return Entry{p.Name, strconv.Itoa(p.Version), "", "", p.Doc} })
+		return entries(corpus.Projections, func(p corpus.Projection) Entry {
+			return Entry{Name: p.Name, Version: strconv.Itoa(p.Version), Doc: p.Doc}
+		})
 	}},
 	{"prompts", func() []Entry {
 		known := Prompts()
@@ -57,16 +66,19 @@ var catalog = []struct {
 		})
 	}},
 	{"protocols", func() []Entry {
-		return entries(annotate.Protocols, func(p annotate.Protocol) Entry { return Entry{p.Name, strconv.Itoa(p.Version), "", "", p.Doc} })
+		return entries(annotate.Protocols, func(p annotate.Protocol) Entry {
+			return Entry{Name: p.Name, Version: strconv.Itoa(p.Version), Doc: p.Doc}
+		})
 	}},
 	{"rating-maps", func() []Entry {
-		return entries(corpus.RatingMaps, func(m corpus.RatingMap) Entry {
-			return Entry{m.Source, strconv.Itoa(m.Version), "", "", strings.Join(sortedKeys(m.Ratings), ", ")}
+		return entries(scrapers.RatingMaps(), func(m corpus.RatingMap) Entry {
+			return Entry{Name: m.Source, Version: strconv.Itoa(m.Version), Doc: ratingWords(m)}
 		})
 	}},
 	{"sites", func() []Entry {
 		return entries(scrapers.All, func(s scrapers.Site) Entry {
-			return Entry{s.Name, strconv.Itoa(s.Version), s.Proven, s.Reference, s.Doc}
+			return Entry{Name: s.Name, Version: strconv.Itoa(s.Version), Proven: s.Proven, Reference: s.Reference, Doc: s.Doc,
+				Fields: strings.Join(s.FieldNames(), " "), Delay: s.Delay.String()}
 		})
 	}},
 	{"stages", func() []Entry {
@@ -74,9 +86,24 @@ var catalog = []struct {
 	}},
 	{"tables", func() []Entry {
 		return entries(scrapers.Tables, func(t scrapers.Table) Entry {
-			return Entry{t.Name, strconv.Itoa(t.Version), t.Proven, t.Reference, t.Doc}
+			return Entry{Name: t.Name, Version: strconv.Itoa(t.Version), Proven: t.Proven, Reference: t.Reference, Doc: t.Doc}
 		})
 	}},
+}
+
+// ratingWords names the words that a map knows.
+func ratingWords(m corpus.RatingMap) string {
+	var parts []string
+	if len(m.Ratings) > 0 {
+		parts = append(parts, strings.Join(sortedKeys(m.Ratings), ", "))
+	}
+	if len(m.Queued) > 0 {
+		parts = append(parts, "for a person: "+strings.Join(sortedKeys(m.Queued), ", "))
+	}
+	if parts == nil {
+		return "no word is mapped; each waits for a person"
+	}
+	return strings.Join(parts, "; ")
 }
 
 func entries[T any](list []T, entry func(T) Entry) []Entry {

@@ -19,7 +19,7 @@ func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"a typo in a map", "runtime:\n  endpoints:\n    main: {provider: builtin, base_ulr: x}\n", `did you mean "base_url"?`},
 		{"a wrong type", "runtime:\n  workers: many\n", "line 2"},
 		{"no YAML", "recipe: [", "assay.yaml"},
-		{"an unknown site", "recipe:\n  sites: [{name: politifakt}]\n", `"politifakt" is none of ap, bbc`},
+		{"an unknown site", "recipe:\n  sites: [{name: politifakt}]\n", `"politifakt" is none of 20minutes, afp`},
 		{"an unknown mode", "recipe:\n  label: {mode: quick}\n", `"quick" is none of normal, compat`},
 		{"an unknown projection", "recipe:\n  projection: half\n", "known are raguard_paper_text"},
 		{"an unknown format", "recipe:\n  formats: [parquett]\n", "jsonl"},

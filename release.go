@@ -350,8 +350,13 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	for name := range Prompts() {
 		f.Prompts[name] = w.promptHash(name)
 	}
-	for _, m := range corpus.RatingMaps {
+	for _, m := range corpus.RatingMaps { // tables carry these, whatever sites the recipe names
 		f.RatingMaps[m.Source] = m.Version
+	}
+	for _, s := range r.Sites {
+		if site, err := scrapers.SiteNamed(s.Name); err == nil && site.Ratings != nil {
+			f.RatingMaps[site.Ratings.Source] = site.Ratings.Version
+		}
 	}
 	return f, nil
 }

@@ -209,19 +209,21 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 		}
 		if slices.Contains(k.w.Config.Recipe.Discover, DiscoverStored) {
 			var batch []corpus.Ref
-			for address, err := range k.w.fetch.Stored(ctx, siteHost(site, base)) {
-				if err != nil {
-					yield(corpus.Ref{}, err)
-					return
-				}
-				if site.Recognise(base, address) {
-					batch = append(batch, corpus.Ref{Source: site.Name, URL: address})
-				}
-				if len(batch) == leadBatch {
-					if !emitAll(batch, DiscoverStored) {
+			for _, host := range siteHosts(site, base) {
+				for address, err := range k.w.fetch.Stored(ctx, host) {
+					if err != nil {
+						yield(corpus.Ref{}, err)
 						return
 					}
-					batch = batch[:0]
+					if site.Recognise(base, address) {
+						batch = append(batch, corpus.Ref{Source: site.Name, URL: address})
+					}
+					if len(batch) == leadBatch {
+						if !emitAll(batch, DiscoverStored) {
+							return
+						}
+						batch = batch[:0]
+					}
 				}
 			}
 			emitAll(batch, DiscoverStored)
@@ -273,11 +275,12 @@ func (w *Workspace) noteShown(page string, refs []corpus.Ref, known map[string]b
 	return nil
 }
 
-func siteHost(site scrapers.Site, base string) string {
+// siteHosts are the hosts under which the pages of a site are stored: those of its mirror, if it has one.
+func siteHosts(site scrapers.Site, base string) []string {
 	if base != "" {
-		return corpus.Host(base)
+		return []string{corpus.Host(base)}
 	}
-	return site.Host
+	return append([]string{site.Host}, site.Hosts...)
 }
 
 // rows yields the imported rows of a table in key order.

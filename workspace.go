@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"iter"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -144,7 +145,7 @@ func (w *Workspace) openClients(o OpenOptions) (err error) {
 	}
 	w.fetch, err = fetch.New(fetch.Options{
 		Store: w.store, Mode: mode, Version: Version, Contact: rt.Contact,
-		Delay: gap(rt.Delay), HostDelay: rt.HostDelay, RetryAfterCap: rt.RetryAfterCap,
+		Delay: gap(rt.Delay), HostDelay: hostDelays(w.Config), RetryAfterCap: rt.RetryAfterCap,
 		AllowPrivate: rt.AllowPrivate, Resolve: rt.Resolve, Unstored: []string{rt.Reddit.TokenURL},
 		Limits: fetch.Limits{PageBytes: limits.Page, DecompressedBytes: limits.Decompressed, FeedBytes: limits.Feed, Redirects: limits.Redirects},
 		Now:    o.Now, Sleep: o.Sleep, Answered: w.answered,
@@ -210,6 +211,30 @@ func (w *Workspace) linksToPages() (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// hostDelays are the least gaps between requests to one host: what the configuration says, and for hosts of
+// the recipe's sites that it does not name, what the site asks for where that is more than the general gap.
+// A general gap of none is meant for all of them.
+func hostDelays(c Config) map[string]time.Duration {
+	out := maps.Clone(c.Runtime.HostDelay)
+	for _, sr := range c.Recipe.Sites {
+		site, err := scrapers.SiteNamed(sr.Name)
+		if err != nil || sr.Base != "" || c.Runtime.Delay == 0 || site.Delay <= c.Runtime.Delay {
+			continue
+		}
+		for _, host := range siteHosts(site, "") {
+			_, named := out[host]
+			if _, domain := out[corpus.RegistrableDomain(host)]; named || domain {
+				continue
+			}
+			if out == nil {
+				out = map[string]time.Duration{}
+			}
+			out[host] = site.Delay
+		}
+	}
+	return out
 }
 
 // gap is the least time between two requests as fetch reads it: there, 0 asks for the default.

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/net/html"
 )
 
-
 // pageOfBytes makes a page again after an edit.
 func pageOfBytes(t *testing.T, p *fetch.Page, body []byte) *fetch.Page {
 	t.Helper()
@@ -360,4 +359,3 @@ func TestRealListingEditsRaiseAlarms(t *testing.T) {
 	}
 	t.Logf("edits that raised an alarm: %v", counts)
 }
-

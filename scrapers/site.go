@@ -133,6 +133,28 @@ func SiteNamed(name string) (Site, error) {
 	return Site{}, fmt.Errorf("site %q is unknown; known are %s", name, strings.Join(known, ", "))
 }
 
+// FieldNames names what pages of the site tell of a claim, with a star where there is no claim without it.
+func (s Site) FieldNames() []string {
+	need, order := map[string]Need{}, []string{}
+	for _, l := range s.Layouts {
+		for _, f := range l.Fields {
+			if f.Name == FieldBody {
+				continue
+			}
+			if _, ok := need[f.Name]; !ok {
+				order = append(order, f.Name)
+			}
+			need[f.Name] = max(need[f.Name], f.Need)
+		}
+	}
+	for i, name := range order {
+		if need[name] == Required {
+			order[i] += "*"
+		}
+	}
+	return order
+}
+
 // A Listing is what one listing page leads to.
 type Listing struct {
 	Refs []corpus.Ref `json:"refs"`

@@ -20,7 +20,8 @@ func (a *app) listCommand() *cobra.Command {
 		Example: "  assay list sites\n  assay list prompts --json",
 		Long: help("List what is built in. Kinds: "+strings.Join(assay.CatalogKinds(), ", ")+`.
 "Proven" says what a plugin was tried on: captured replies of the real thing, its documentation, or nothing yet.
-In a workspace, sites come with the last good run of each that the recipe has.`,
+Sites show the least time between two requests to a host, and what their pages tell of a claim (*: no claim without it).
+In a workspace, they come with the last good run of each that the recipe has.`,
 			statusError, statusUsage),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,9 +41,15 @@ In a workspace, sites come with the last good run of each that the recipe has.`,
 			return a.print(entries, func(w io.Writer) {
 				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 				for _, e := range entries {
-					fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Name, e.Version, e.Proven, e.Doc)
+					fmt.Fprintf(t, "%s\t%s\t%s\t", e.Name, e.Version, e.Proven)
+					indent := "\t\t\t"
+					if e.Delay != "" {
+						fmt.Fprintf(t, "%s\t%s\t", e.Delay, e.Fields)
+						indent += "\t\t"
+					}
+					fmt.Fprintf(t, "%s\n", e.Doc)
 					for _, run := range e.Runs {
-						fmt.Fprintf(t, "\t\t\t%s\n", run)
+						fmt.Fprintf(t, "%s%s\n", indent, run)
 					}
 				}
 				t.Flush()
