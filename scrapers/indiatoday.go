@@ -20,7 +20,7 @@ var indiatoday = reviewSite{
 	origins: []string{"https://www.indiatoday.in"},
 	item:    regexp.MustCompile(`^/fact-check/story/[^/]+$`),
 	lists:   []string{"/fact-check"},
-	cards:   cards{card: ".B1S3_content__wrap__9mSB6, .catagory-listing, article", link: "a[href]", next: "a[rel=next], .pager-next a"},
+	cards:   cards{card: "article, .story-list li", link: "a[href]", next: "a[rel=next], .pager-next a"},
 
 	pages: []Layout{
 		{Name: "2020", Mark: ".factcheck-section", ClaimReview: true, Fields: []Field{

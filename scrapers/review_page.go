@@ -586,7 +586,7 @@ func jsonPage(p *fetch.Page) (*fetch.Page, error) {
 	d := json.NewDecoder(strings.NewReader(body))
 	d.UseNumber()
 	var item node
-	if err := d.Decode(&item); err != nil || len(item) == 0 {
+	if d.Decode(&item) != nil || len(item) == 0 {
 		return p, nil // no JSON: what it is, the layouts say
 	}
 	var out strings.Builder
