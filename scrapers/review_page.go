@@ -583,10 +583,8 @@ func jsonPage(p *fetch.Page) (*fetch.Page, error) {
 	if !strings.HasPrefix(body, "{") {
 		return p, nil
 	}
-	d := json.NewDecoder(strings.NewReader(body))
-	d.UseNumber()
-	var item node
-	if d.Decode(&item) != nil || len(item) == 0 {
+	item := firstObject(body)
+	if item == nil {
 		return p, nil // no JSON: what it is, the layouts say
 	}
 	var out strings.Builder
@@ -604,6 +602,17 @@ func jsonPage(p *fetch.Page) (*fetch.Page, error) {
 	}
 	page.Final = corpus.CanonicalURL(address)
 	return page, nil
+}
+
+// firstObject returns the JSON object that a text begins with, nil if it begins with none.
+func firstObject(s string) node {
+	d := json.NewDecoder(strings.NewReader(s))
+	d.UseNumber()
+	var item node
+	if d.Decode(&item) != nil || len(item) == 0 {
+		return nil
+	}
+	return item
 }
 
 // jsonDepth is deeper than any item; what lies below it is left out.
