@@ -52,7 +52,7 @@ type Reply struct {
 	URL       string
 	Status    int
 	Header    http.Header
-	Body      []byte // decoded
+	Body      []byte // decoded, without a byte order mark (RFC 8259: it may be passed over)
 	Class     Class
 	Reason    string
 	Retrieved time.Time
@@ -206,15 +206,17 @@ func (c *Client) reply(ctx context.Context, call *call, ans answer) (*Reply, err
 	if status == http.StatusNotModified && ans.ex.SameAs != "" {
 		status = http.StatusOK
 	}
-	return &Reply{URL: call.url, Status: status, Header: ans.ex.Header, Body: body, Class: class, Reason: reason, Retrieved: ans.ex.At, Tries: ans.tries}, nil
+	return &Reply{URL: call.url, Status: status, Header: ans.ex.Header, Body: unmarked(body), Class: class, Reason: reason, Retrieved: ans.ex.At, Tries: ans.tries}, nil
 }
+
+func unmarked(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\ufeff")) }
 
 // judged applies the words of the interface to an exchange that was just read.
 func (c *call) judged(ex *Exchange, body []byte) {
 	if c.api == nil {
 		return
 	}
-	r := Reply{URL: c.url, Status: ex.Status, Header: ex.Header, Body: body, Class: ex.Class, Reason: ex.Reason, Retrieved: ex.At}
+	r := Reply{URL: c.url, Status: ex.Status, Header: ex.Header, Body: unmarked(body), Class: ex.Class, Reason: ex.Reason, Retrieved: ex.At}
 	if c.api.Judge != nil {
 		j := c.api.Judge(r)
 		if j.Class != "" {

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +23,9 @@ import (
 type sharedHost struct {
 	*httptest.Server
 	now, most, served, tokens atomic.Int32
-	hold                      chan struct{} // nil, or what every answer waits for
+	hold                      chan struct{}    // nil, or what every answer waits for
+	instead                   http.HandlerFunc // nil, or what answers everything but a request for a token
+	clock                     func() time.Time // of the tools
 }
 
 func newSharedHost(t *testing.T) *sharedHost {
@@ -46,10 +50,20 @@ func (h *sharedHost) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	runtime.Gosched()
 	h.served.Add(1)
 	switch {
+	case h.instead != nil && !strings.HasSuffix(r.URL.Path, "/access_token"):
+		h.instead(rw, r)
 	case strings.HasSuffix(r.URL.Path, "/access_token"):
 		h.tokens.Add(1)
 		reply(rw, 200, `{"access_token": "token-number-1-89abcdef", "token_type": "bearer", "expires_in": 86400}`)
-	case r.URL.Path == "/search":
+	default:
+		h.answer(rw, r)
+	}
+}
+
+// answer is what the interfaces say.
+func (h *sharedHost) answer(rw http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/search" && r.URL.Query().Get("format") == "json":
 		reply(rw, 200, searxPage("", "https://www.reddit.com/r/harborville/comments/aa1/tolls/"))
 	case strings.HasPrefix(r.URL.Path, "/api/posts"):
 		reply(rw, 200, `{"data": []}`)
@@ -72,6 +86,7 @@ func (h *sharedHost) tools(t *testing.T, perHost int) map[string]func(ctx contex
 	var mu sync.Mutex
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	now := func() time.Time { mu.Lock(); defer mu.Unlock(); return at }
+	h.clock = now
 	web, err := fetch.New(fetch.Options{
 		Store: store, Version: "1.0", Contact: "mailto:crawl@assay.example", Delay: -1, PerHost: perHost, AllowPrivate: []string{h.Listener.Addr().String()}, Unstored: []string{h.URL + "/access_token"}, Now: now,
 		Sleep: func(ctx context.Context, d time.Duration) error {
@@ -188,6 +203,108 @@ func TestHD28CancelledQueueOfInterfaces(t *testing.T) {
 		}
 	})
 	ended(t, before)
+}
+
+// interfaces are the tools that ask by fetch.Call.
+var interfaces = []string{"arctic_shift", "reddit", "searxng"}
+
+// HD-04 by every interface: a redirect is an answer, so that none of it leads round and round; a loop
+// costs one request, and so does a way to somewhere else.
+func TestHD04RedirectsOfInterfaces(t *testing.T) {
+	for _, to := range []string{"", "/other", "https://elsewhere.example/"} { // "": to itself
+		for _, name := range interfaces {
+			h := newSharedHost(t)
+			h.instead = func(rw http.ResponseWriter, r *http.Request) {
+				where := to
+				if to == "" {
+					where = r.URL.String()
+				}
+				reply(rw, 302, "", "Location", where)
+			}
+			if err := h.tools(t, 1)[name](t.Context(), 1); err == nil {
+				t.Errorf("%s to %q: no error", name, to)
+			}
+			if n := h.served.Load() - h.tokens.Load(); n != 1 {
+				t.Errorf("%s to %q: %d requests, want one", name, to, n)
+			}
+		}
+	}
+}
+
+// HD-05 by every interface: a small body that grows without end is too large, and not half an answer.
+func TestHD05BombsOfInterfaces(t *testing.T) {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	for range 64 {
+		if _, err := z.Write(bytes.Repeat([]byte(" "), 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range interfaces {
+		h := newSharedHost(t)
+		h.instead = func(rw http.ResponseWriter, _ *http.Request) {
+			reply(rw, 200, bomb.String(), "Content-Encoding", "gzip")
+		}
+		err := h.tools(t, 1)[name](t.Context(), 1)
+		if err == nil || !strings.Contains(err.Error(), fetch.ReasonTooLarge) {
+			t.Errorf("%s: error %v, want too large", name, err)
+		}
+		if n := h.served.Load() - h.tokens.Load(); n != 1 {
+			t.Errorf("%s: %d requests, want one", name, n)
+		}
+	}
+}
+
+// HD-10 by every interface: a pause is kept to the second, as a number or as a date, and asked for once.
+func TestHD10PausesOfInterfaces(t *testing.T) {
+	for _, date := range []bool{false, true} {
+		for _, name := range interfaces {
+			h := newSharedHost(t)
+			tools := h.tools(t, 1)
+			var at []time.Time
+			h.instead = func(rw http.ResponseWriter, r *http.Request) {
+				at = append(at, h.clock())
+				if len(at) > 1 {
+					h.answer(rw, r)
+					return
+				}
+				pause := "4"
+				if date {
+					pause = at[0].Add(4 * time.Second).Format(http.TimeFormat)
+				}
+				rw.Header()["Date"] = []string{at[0].Format(http.TimeFormat)}
+				reply(rw, 429, "Too Many Requests", "Retry-After", pause, "Content-Type", "text/plain")
+			}
+			if err := tools[name](t.Context(), 1); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if len(at) < 2 || at[1].Sub(at[0]) < 4*time.Second || at[1].Sub(at[0]) > 7*time.Second {
+				t.Errorf("%s, date %v: asked at %v", name, date, at)
+			}
+		}
+	}
+}
+
+// HD-01 by every interface: JSON is UTF-8 whatever its header says, with or without a mark before it.
+func TestHD01CharsetsOfInterfaces(t *testing.T) {
+	for _, kind := range []string{"application/json", "application/json; charset=iso-8859-1", "text/plain"} {
+		for _, mark := range []string{"", "\ufeff"} {
+			for _, name := range interfaces {
+				h := newSharedHost(t)
+				h.instead = func(rw http.ResponseWriter, r *http.Request) {
+					rec := httptest.NewRecorder()
+					h.answer(rec, r)
+					reply(rw, 200, mark+rec.Body.String(), "Content-Type", kind)
+				}
+				if err := h.tools(t, 1)[name](t.Context(), 1); err != nil {
+					t.Errorf("%s as %s, mark %q: %v", name, kind, mark, err)
+				}
+			}
+		}
+	}
 }
 
 // ended waits for what a test made to be gone; connections of a server close a moment after it.
