@@ -104,7 +104,7 @@ func decodeText(name string, body []byte) string {
 	if mark, n := byteOrderMark(body); mark == name {
 		body = body[n:]
 	}
-	return strings.TrimPrefix(decodeAs(name, body), "\ufeff")
+	return strings.TrimLeft(decodeAs(name, body), "\ufeff") // programs that join files leave several
 }
 
 // binary reports whether a body is no text, by its type or, where that says little, by its bytes.
