@@ -29,6 +29,10 @@ fuzz:
 		done; \
 	done
 
+# Archives, charsets and dates beside reference libraries of Python, which are installed into .interop.
+interop: build
+	.ci/interop $(BIN)
+
 # A real small model on loopback labels pairs of the published sample; the server is built once, into .e2e.
 e2e-model: build
 	python3 .ci/e2e_model.py $(BIN)

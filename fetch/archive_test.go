@@ -383,6 +383,7 @@ func TestSURT(t *testing.T) {
 		"http://a.example/x?":                   "example,a)/x",
 		"http://a.example?q=A%20b":              "example,a)/?q=a%20b",
 		"http://user:pw@a.example/#frag":        "example,a)/",
+		"http://[2001:db8::1]:81/x":             "2001:db8::1:81)/x",
 		"http://192.0.2.1/":                     "1,2,0,192)/",
 	} {
 		if got := SURT(address); got != want {

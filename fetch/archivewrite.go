@@ -237,9 +237,7 @@ func (x *exchangeWriter) answer(ex Exchange, r Record) error {
 		r.Fields = append(r.Fields, Field{"WARC-Refers-To", "<" + first.ID + ">"}, Field{"WARC-Refers-To-Target-URI", first.URL}, Field{"WARC-Refers-To-Date", first.Date})
 	}
 	if r.Type != "revisit" {
-		if r.Type == "response" {
-			r.Fields = append(r.Fields, Field{"WARC-Payload-Digest", c.Digest})
-		}
+		r.Fields = append(r.Fields, Field{"WARC-Payload-Digest", c.Digest})
 		if ex.Truncated || ex.Body == "" && ex.Reason == ReasonTooLarge {
 			r.Fields = append(r.Fields, Field{"WARC-Truncated", truncation(ex.Reason)})
 		}

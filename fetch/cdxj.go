@@ -183,6 +183,9 @@ func SURT(address string) string {
 	if scheme == "http" && port == ":80" || scheme == "https" && port == ":443" {
 		port = ""
 	}
+	if v6, ok := strings.CutPrefix(host, "["); ok {
+		host = strings.TrimSuffix(v6, "]")
+	}
 	labels := strings.Split(numberedWWW.ReplaceAllString(strings.ToLower(host), ""), ".")
 	slices.Reverse(labels)
 	path, query, _ := strings.Cut(path, "?")
