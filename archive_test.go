@@ -1,0 +1,145 @@
+package assay
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"assay/fetch"
+	"assay/kv"
+)
+
+// Every bucket is carried by an archive, or its reason not to be is written at carried.
+func TestEveryBucketIsArchivedOrNot(t *testing.T) {
+	source, err := os.ReadFile("archive.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, comment, _ := strings.Cut(string(source), "// carried lists every table")
+	comment, _, _ = strings.Cut(comment, "func carried")
+	said := strings.FieldsFunc(comment, func(r rune) bool { return strings.ContainsRune(" \n,:;/", r) })
+	for i := range said {
+		said[i] = strings.TrimSuffix(said[i], ".")
+	}
+	for _, c := range carried() {
+		name, _, _ := strings.Cut(c.name, ":")
+		said = append(said, name)
+	}
+	said = append(said, "fetch.exchange") // by WriteExchanges
+
+	w, _ := herringWorkspace(t, t.TempDir(), newRedditWeb(t).config("backend: local"))
+	if _, err := w.Import(t.Context(), "reddit", writeDump(t), ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Build(t.Context(), BuildOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	buckets := w.store.Buckets()
+	v := reflect.ValueOf(w.tables)
+	for i := range v.NumField() {
+		buckets = append(buckets, v.Field(i).Interface().(interface{ Name() string }).Name())
+	}
+	if len(buckets) < 20 {
+		t.Fatalf("only %v", buckets)
+	}
+	for _, name := range buckets {
+		if !slices.Contains(said, name) {
+			t.Errorf("nothing is said of the bucket %q in an archive: put it into carried, or into its comment with the reason", name)
+		}
+	}
+}
+
+func writeDump(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "posts.ndjson")
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(herring["aa1"], "\n", " ")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// An archive that cannot be finished leaves nothing behind, and what was there before stays.
+func TestArchiveIsWholeOrAbsent(t *testing.T) {
+	w, _ := herringWorkspace(t, t.TempDir(), newRedditWeb(t).config("backend: local"))
+	dir := t.TempDir()
+	for _, name := range []string{"x.warc.gz", "x.wacz"} {
+		out := filepath.Join(dir, name)
+		if err := os.WriteFile(out, []byte("before"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := w.Archive(cancelled, out, ArchiveOptions{Force: true}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s, cancelled: %v", name, err)
+		}
+		reserve := w.Config.Runtime.ReserveMiB
+		w.Config.Runtime.ReserveMiB = 1 << 40
+		if _, err := w.Archive(t.Context(), out, ArchiveOptions{Force: true}); !errors.Is(err, kv.ErrDiskFull) {
+			t.Errorf("%s, no room: %v", name, err)
+		}
+		w.Config.Runtime.ReserveMiB = reserve
+		if data, err := os.ReadFile(out); err != nil || string(data) != "before" {
+			t.Errorf("%s is %q, %v", name, data, err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// What an archive says that this program cannot take in is refused by name.
+func TestArchivesOfOtherLayouts(t *testing.T) {
+	w, _ := herringWorkspace(t, t.TempDir(), newRedditWeb(t).config("backend: local"))
+	info := "software: assay/9\r\n" + archiveLine + ": "
+	record := func(kind, uri, block string) fetch.Record {
+		return fetch.Record{Type: kind, URI: uri, ContentType: "text/plain", Head: []byte(block)}
+	}
+	begin := record("warcinfo", "", info+"1\r\n")
+	end := record("metadata", urnEnd, "{}")
+	for _, c := range []struct {
+		name    string
+		records []fetch.Record
+		want    string // of the error, or of a problem
+	}{
+		{"newer layout", []fetch.Record{record("warcinfo", "", info+"2\r\n"), end}, "it has layout 2, and this program reads 1"},
+		{"table of a newer version", []fetch.Record{begin, record("resource", urnTable+"rows:9:000001", "{}"), end}, "no such table in this version"},
+		{"table without a name", []fetch.Record{begin, record("resource", urnTable+"rows", "{}"), end}, "no such table in this version"},
+		{"lines that are none", []fetch.Record{begin, record("resource", urnTable+"rows:1:000001", `{"key":["pairs","1"],"value":3}`), end}, "read table rows:1:000001: read a record of rows"},
+		{"a document under another id", []fetch.Record{begin, record("resource", urnTable+"pool:1:000001", `{"key":["x"],"value":{"id":"y"}}`), end}, `the id "y" under the key ["x"]`},
+		{"a file elsewhere", []fetch.Record{begin, record("metadata", urnFile+"../../assay-outside", "x"), end}, `a file "../../assay-outside", which no workspace has`},
+		{"a prompt of another name", []fetch.Record{begin, record("metadata", urnFile+"prompts/other.txt", "x"), end}, "which no workspace has"},
+		{"an unknown record", []fetch.Record{begin, record("metadata", "urn:assay:other", "x"), end}, "none that this program knows"},
+		{"no end", []fetch.Record{begin}, "cut off after 1 records"},
+		{"another program's", []fetch.Record{record("warcinfo", "", "software: x\r\n"), end}, "assay import warc takes files of other programs"},
+	} {
+		path := filepath.Join(t.TempDir(), "x.warc.gz")
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := fetch.NewWARCWriter(f)
+		for _, r := range c.records {
+			if _, err := out.Write(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := w.Import(t.Context(), "archive", path, ImportOptions{})
+		told := strings.Join(r.Problems, "\n")
+		if err != nil {
+			told += err.Error()
+		}
+		if !strings.Contains(told, c.want) {
+			t.Errorf("%s: %s", c.name, told)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(w.Dir, "..", "..", "assay-outside")); err == nil {
+		t.Error("a file was written outside")
+	}
+}
