@@ -176,6 +176,13 @@ type Trace struct {
 	Queries    []string    `json:"queries"`
 	Candidates []Candidate `json:"candidates"`    // best first
 	Call       string      `json:"call,omitzero"` // the model call that wrote the queries
+
+	// Of an agentic search alone.
+	Subclaims []Subclaim `json:"subclaims,omitzero"`
+	Steps     []Step     `json:"steps,omitzero"`
+	Evidence  []Evidence `json:"evidence,omitzero"` // the last state, by document and subclaim
+	Stop      string     `json:"stop,omitzero"`     // why the search ended
+	Calls     []string   `json:"calls,omitzero"`    // every model call paid for it, in order
 }
 
 // Kept returns the candidates that became evidence, best first.

@@ -66,3 +66,28 @@ type Evidence struct {
 
 // Usable reports whether an item says something about its subclaim that can be weighed.
 func (e Evidence) Usable() bool { return e.Stance != Neutral && e.Relevance >= 2 }
+
+// A Step is one action of an agentic search, as it was taken: what the planner saw, who chose it and what
+// came of it.
+type Step struct {
+	Action   string `json:"action"` // name of a tool
+	Query    string `json:"query,omitzero"`
+	Subclaim string `json:"subclaim,omitzero"` // that it was taken for
+	Why      string `json:"why,omitzero"`
+	By       string `json:"by"`               // model, or guard where the model's choice was not to be followed
+	Wanted   string `json:"wanted,omitzero"`  // the model's choice, where the guard chose
+	Refused  string `json:"refused,omitzero"` // why it was not followed
+	Call     string `json:"call,omitzero"`    // the model call that chose
+
+	Outcome string `json:"outcome"`          // done, empty, or failed: and the reason
+	Answer  string `json:"answer,omitzero"`  // of a tool that answers itself: a sum, a date
+	Results []Find `json:"results,omitzero"` // of a search, best first
+}
+
+// A Find is one result of a search, kept or dropped.
+type Find struct {
+	DocumentID string `json:"document_id"`
+	URL        string `json:"url,omitzero"`
+	Kept       bool   `json:"kept"`
+	Reason     string `json:"reason,omitzero"` // why it was dropped, or "known" for one that another step found
+}

@@ -87,6 +87,13 @@ type Env struct {
 	// Document returns a document that is stored already; nil knows none. Settings.Gate reads it.
 	Document func(id string) (corpus.Document, bool, error)
 
+	// AsOf is the day as of which the claim is checked, 2006-01-02; "" for no bound (methods, decision 3).
+	AsOf string
+
+	// Read returns a document wherever it is, by its id and address, for the agentic search. One that
+	// cannot be evidence (gone, blocked, no text) is a corpus.ExcludedError.
+	Read func(ctx context.Context, id, url string) (corpus.Document, error)
+
 	// The interfaces that the other backends ask; nil for one that is not set up.
 	Reddit      *Reddit
 	ArcticShift *ArcticShift

@@ -53,7 +53,7 @@ var Keywords = llm.MustLoadTemplate(prompts, llm.Template{
 })
 
 // Templates lists the prompts of this package.
-func Templates() []*llm.Template { return []*llm.Template{Keywords} }
+func Templates() []*llm.Template { return []*llm.Template{Act, Keywords} }
 
 // An OutcomeError means that the model gave no queries. The claim waits for a person or another
 // model; it is never searched for by other words than the recipe says.

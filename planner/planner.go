@@ -42,6 +42,9 @@ type Settings struct {
 	Gate       Gate     `json:"gate,omitzero"`        // what a document needs to take one of the places
 	Subreddits []string `json:"subreddits,omitzero"`  // for backends that search in them; empty means everywhere
 
+	// Of the agentic search, nil for any other policy.
+	Agent *Agent `json:"agent,omitempty"`
+
 	// The model that writes the queries.
 	Endpoint    string   `json:"endpoint,omitzero"`
 	Model       string   `json:"model,omitzero"`
@@ -74,8 +77,23 @@ func (s Settings) complete() (Settings, error) {
 	if s.Policy == "" {
 		s.Policy = PolicyRAGuard
 	}
-	if s.Policy != PolicyRAGuard {
-		return s, fmt.Errorf("policy %q is unknown; known is %s", s.Policy, PolicyRAGuard)
+	switch s.Policy {
+	case PolicyRAGuard:
+	case PolicyAgent:
+		agent := Agent{}
+		if s.Agent != nil {
+			agent = *s.Agent
+		}
+		agent.complete()
+		for _, name := range agent.Tools {
+			if _, err := ToolNamed(name); err != nil {
+				return s, err
+			}
+		}
+		s.Agent = &agent
+		return s, nil
+	default:
+		return s, fmt.Errorf("policy %q is unknown; known are %s and %s", s.Policy, PolicyAgent, PolicyRAGuard)
 	}
 	if s.Variants < 0 || s.Variants > MaxVariants {
 		return s, fmt.Errorf("%d variants: it must be 0 to %d", s.Variants, MaxVariants)
@@ -122,6 +140,9 @@ func Plan(ctx context.Context, env Env, s Settings, c corpus.Claim) (corpus.Trac
 	s, err := s.complete()
 	if err != nil {
 		return corpus.Trace{}, fmt.Errorf("plan %s: %w", c.ID, err)
+	}
+	if s.Policy == PolicyAgent {
+		return explore(ctx, env, s, c)
 	}
 	engine, err := BackendNamed(s.Backend)
 	if err != nil {

@@ -152,7 +152,7 @@ func TestPlanFails(t *testing.T) {
 		env  Env
 		want string
 	}{
-		"policy":   {Settings{Policy: "gpe"}, Env{Index: x}, `policy "gpe" is unknown`},
+		"policy":   {Settings{Policy: "other"}, Env{Index: x}, `policy "other" is unknown`},
 		"backend":  {Settings{Backend: "web"}, Env{Index: x}, `search engine "web" is unknown`},
 		"variants": {Settings{Variants: 6}, Env{Index: x}, "6 variants"},
 		"negative": {Settings{Keep: -1}, Env{Index: x}, "cannot be negative"},

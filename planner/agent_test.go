@@ -1,0 +1,385 @@
+package planner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay/annotate/evidence"
+	"assay/corpus"
+	"assay/llm"
+)
+
+// A director answers act requests as it is told, and everything else by the builtin functions.
+type director struct {
+	says func(ActVars) (string, llm.Outcome) // "" goes to the builtin function, too
+	asks int
+}
+
+func (d *director) Complete(_ context.Context, q llm.Request) (llm.Reply, error) {
+	d.asks++
+	reply := llm.Reply{Outcome: llm.OutcomeAnswered, Call: fmt.Sprintf("%s-%d", q.Role, d.asks), Usage: llm.Usage{Prompt: 100, Completion: 20}}
+	text := ""
+	if v, ok := q.Vars.(ActVars); ok && d.says != nil {
+		var outcome llm.Outcome
+		if text, outcome = d.says(v); outcome != "" {
+			reply.Outcome = outcome
+			return reply, nil
+		}
+	}
+	if text == "" {
+		b, err := q.Template.Builtin(q.Vars)
+		if err != nil {
+			return llm.Reply{}, err
+		}
+		text = string(b)
+	}
+	parsed, _, err := q.Template.Parse(text)
+	if err != nil {
+		return llm.Reply{}, err
+	}
+	if reply.JSON = parsed; parsed == nil {
+		reply.Outcome = llm.OutcomeParseFailed
+	}
+	return reply, nil
+}
+
+// A library is a small web: an engine that answers by words, and the documents behind it.
+type library struct {
+	docs   []corpus.Document
+	fails  error
+	empty  bool
+	unread map[string]string // exclusions by address
+}
+
+func (l *library) add(url, title, text string) *library {
+	d := corpus.Document{ID: corpus.DocumentID(url), URL: url, Title: title, Text: text, Kind: "page", Source: corpus.Host(url), PublishedAt: "2021-05-01"}
+	l.docs = append(l.docs, d.Seal())
+	return l
+}
+
+func (l *library) search(_ context.Context, _ Env, q Query) ([]Result, error) {
+	if l.fails != nil || l.empty {
+		return nil, l.fails
+	}
+	var out []Result
+	want := map[string]bool{}
+	for w := range strings.FieldsSeq(strings.ToLower(q.Text)) {
+		want[strings.Trim(w, ".,")] = true
+	}
+	for _, d := range l.docs {
+		hits := 0
+		for w := range strings.FieldsSeq(strings.ToLower(d.Title + " " + d.Text)) {
+			if want[strings.Trim(w, ".,")] {
+				hits++
+			}
+		}
+		if hits >= 2 && within(corpus.RegistrableDomain(corpus.Host(d.URL)), q.Domains) {
+			out = append(out, Result{URL: d.URL})
+		}
+	}
+	return out, nil
+}
+
+func (l *library) env(m Model) Env {
+	return Env{Model: m, AsOf: "2021-12-31", Read: func(_ context.Context, id, url string) (corpus.Document, error) {
+		if reason := l.unread[url]; reason != "" {
+			return corpus.Document{}, corpus.Exclude(reason, url)
+		}
+		for _, d := range l.docs {
+			if d.ID == id {
+				return d, nil
+			}
+		}
+		return corpus.Document{}, corpus.Exclude("gone", url)
+	}}
+}
+
+// explores runs the agentic search over the library.
+func (l *library) explores(t *testing.T, m Model, claim string, change func(*Agent)) corpus.Trace {
+	t.Helper()
+	was := Backends
+	Backends = append(slices.Clone(Backends), Backend{Name: "library", Search: l.search})
+	defer func() { Backends = was }()
+	caps := Agent{Engines: map[string]string{"*": "library", "x": ""}}
+	if change != nil {
+		change(&caps)
+	}
+	trace, err := Plan(t.Context(), l.env(m), Settings{Policy: PolicyAgent, Agent: &caps}, corpus.Claim{ID: "c_1", Text: claim, StatedDate: "2021-06-01"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trace
+}
+
+const (
+	bridge     = "The Marsh Bridge in Ostrow was closed for 14 months."
+	twoParts   = "The Marsh Bridge in Ostrow was closed for 14 months and Mayor Ida Quist resigned in 2020."
+	levy       = "The levy rose from 40 to 50 crowns."
+	bridgeNow  = "The Marsh Bridge in Ostrow is closed right now."
+	bridgeStop = "https://blog.example/marsh"
+)
+
+func bridgeLibrary() *library {
+	return new(library).
+		add("https://roads.ostrow.gov/marsh", "Marsh Bridge closure", "The Marsh Bridge in Ostrow was closed for 14 months. Works ended in March.").
+		add("https://www.bbc.com/news/ostrow", "Ostrow bridge", "Ferries ran while repairs went on. The Marsh Bridge in Ostrow was closed for 14 months, the road office said.").
+		add(bridgeStop, "No closure", "People forget it: the Marsh Bridge in Ostrow was never closed for 14 months.").
+		add("https://en.wikipedia.org/wiki/Marsh_Bridge", "Marsh Bridge", "The Marsh Bridge in Ostrow is a road bridge of iron, painted green, with two lanes and a walkway.")
+}
+
+func actions(t corpus.Trace) string {
+	var out []string
+	for _, s := range t.Steps {
+		out = append(out, s.Action)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestAgentFindsBothSides(t *testing.T) {
+	trace := bridgeLibrary().explores(t, &director{}, bridge, nil)
+	if trace.Stop != StopSufficient {
+		t.Errorf("it ends with %s after %s", trace.Stop, actions(trace))
+	}
+	sides := map[corpus.Stance]int{}
+	for _, e := range trace.Evidence {
+		sides[e.Stance]++
+	}
+	if sides[corpus.Supports] < 2 || sides[corpus.Refutes] != 1 {
+		t.Errorf("stances %v in %+v", sides, trace.Evidence)
+	}
+	if !strings.Contains(actions(trace), "web_support") || !strings.Contains(actions(trace), "web_refute") {
+		t.Errorf("it takes %s", actions(trace))
+	}
+	again := bridgeLibrary().explores(t, &director{}, bridge, nil)
+	if diff := cmp.Diff(trace, again); diff != "" {
+		t.Errorf("a second search differs (-first +second):\n%s", diff)
+	}
+}
+
+// TestAgentFollowsTheEvidence takes the refuting document away: what comes next changes.
+func TestAgentFollowsTheEvidence(t *testing.T) {
+	story := func(l *library) string {
+		var out []string
+		trace := l.explores(t, &director{}, bridge, nil)
+		for _, s := range trace.Steps {
+			out = append(out, s.Action+" because "+s.Why)
+		}
+		return strings.Join(append(out, trace.Stop), "\n")
+	}
+	l := bridgeLibrary()
+	l.docs = slices.DeleteFunc(l.docs, func(d corpus.Document) bool { return d.URL == bridgeStop || strings.Contains(d.URL, "bbc") })
+	with, without := story(bridgeLibrary()), story(l)
+	if with == without {
+		t.Errorf("the search is the same without the refuting document:\n%s", with)
+	}
+}
+
+func TestAgentTools(t *testing.T) {
+	sum := new(library).explores(t, &director{}, "The levy rose from 40 to 50 crowns, a rise of 25 percent.", nil)
+	if s := sum.Steps[0]; s.Action != "calc" || s.Answer != "change from 40 to 50 = 25%" {
+		t.Errorf("an arithmetic claim begins with %+v", s)
+	}
+	now := bridgeLibrary().explores(t, &director{}, bridgeNow, nil)
+	if s := now.Steps[0]; s.Action != "today" || s.Answer != "2021-12-31" {
+		t.Errorf("a claim about now begins with %+v", s)
+	}
+	two := bridgeLibrary().explores(t, &director{}, twoParts, nil)
+	if two.Steps[0].Action != "decompose" || len(two.Subclaims) != 2 {
+		t.Errorf("a claim of two statements begins with %+v and has %v", two.Steps[0], two.Subclaims)
+	}
+	searched := map[string]bool{}
+	for _, s := range two.Steps[1:] {
+		searched[s.Subclaim] = true
+	}
+	if !searched["s1"] || !searched["s2"] {
+		t.Errorf("statements searched for: %v", searched)
+	}
+	paper := new(library).explores(t, &director{}, "A study found that vaccines reduced infections by 60 percent.", nil)
+	if !strings.Contains(actions(paper), "arxiv") {
+		t.Errorf("a claim about a study takes %s", actions(paper))
+	}
+	if strings.Contains(actions(two), "arxiv") {
+		t.Errorf("a claim about a bridge takes %s", actions(two))
+	}
+}
+
+// TestAgentGuard has twelve states with three replies each: one that obeys the rules, one that does not,
+// and one that is no answer. The guard wins over the last two.
+func TestAgentGuard(t *testing.T) {
+	did := func(action, query, subclaim string) choice {
+		return choice{Action: action, Query: query, Subclaim: subclaim}
+	}
+	const long = 80
+	for name, tt := range map[string]struct {
+		claim   string
+		before  []choice
+		per     int // searches for a subclaim
+		obeys   choice
+		breaks  choice
+		refused string
+		guard   string // the action that the guard takes instead
+	}{
+		"nothing was done":        {bridge, nil, 0, did("wikipedia", "Marsh Bridge", "s1"), did("stop", "", ""), RefusedEarly, "web_support"},
+		"an unknown tool":         {bridge, nil, 0, did("news", "Marsh Bridge", "s1"), did("shell", "rm -rf /", "s1"), RefusedTool, "web_support"},
+		"a tool without engine":   {bridge, nil, 0, did("reddit", "Marsh Bridge", "s1"), did("x", "Marsh Bridge", "s1"), RefusedTool, "web_support"},
+		"support was searched":    {bridge, []choice{did("web_support", "Marsh Bridge closed", "s1")}, 0, did("web_refute", "Marsh Bridge", "s1"), did("web_support", "marsh bridge closed", "s1"), RefusedRepeat, "web_refute"},
+		"nearly the same words":   {bridge, []choice{did("web_support", "Marsh Bridge Ostrow closed months", "s1")}, 0, did("web_support", "ferry traffic detour", "s1"), did("web_support", "Marsh Bridge Ostrow closed month", "s1"), RefusedRepeat, "web_refute"},
+		"refutation was searched": {bridge, []choice{did("web_refute", "Marsh Bridge", "s1")}, 0, did("factcheck", "Marsh Bridge", "s1"), did("stop", "", ""), RefusedEarly, "web_support"},
+		"a search for nothing":    {bridge, nil, 0, did("web_support", "Ostrow", "s1"), did("web_support", " ", "s1"), RefusedEmpty, "web_support"},
+		"a statement of nobody":   {twoParts, []choice{did("decompose", "", "")}, 0, did("web_support", "Ida Quist", "s2"), did("web_support", "Ida Quist", "s7"), RefusedSubclaim, "web_support"},
+		"taken apart before":      {twoParts, []choice{did("decompose", "", "")}, 0, did("web_refute", "Ida Quist", "s2"), did("decompose", "", ""), RefusedAgain, "web_support"},
+		"a sum":                   {levy, nil, 0, did("calc", "50 / 40", "s1"), did("calc", "the levy", "s1"), RefusedSums, "calc"},
+		"the day was told":        {bridgeNow, []choice{did("today", "", "")}, 0, did("web_support", "Marsh Bridge", "s1"), did("today", "", ""), RefusedAgain, "web_support"},
+		"a book for a query":      {bridge, nil, 0, did("web_support", "Marsh", "s1"), did("web_support", strings.Repeat("marsh ", long), "s1"), RefusedLong, "web_support"},
+		"its searches are spent":  {bridge, []choice{did("web_support", "Marsh Bridge", "s1")}, 1, did("stop", "", ""), did("web_refute", "Ostrow", "s1"), RefusedSubclaim, "stop"},
+	} {
+		for kind, reply := range map[string]string{"obeys": jsonOf(t, tt.obeys), "breaks": jsonOf(t, tt.breaks), "malformed": "I would search the web, I think."} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				asked := 0
+				d := &director{says: func(ActVars) (string, llm.Outcome) {
+					if asked++; asked <= len(tt.before) {
+						return jsonOf(t, tt.before[asked-1]), ""
+					}
+					return reply, ""
+				}}
+				trace := (&library{empty: true}).explores(t, d, tt.claim, func(a *Agent) { a.MaxActions, a.PerSubclaim = len(tt.before)+1, tt.per })
+				if len(trace.Steps) != len(tt.before)+1 {
+					t.Fatalf("it takes %q and ends with %s", actions(trace), trace.Stop)
+				}
+				got := trace.Steps[len(tt.before)]
+				switch kind {
+				case "obeys":
+					if got.By != "model" || got.Action != tt.obeys.Action {
+						t.Errorf("step %+v, want the model's %+v", got, tt.obeys)
+					}
+				case "breaks":
+					if got.By != "guard" || got.Refused != tt.refused || got.Action != tt.guard {
+						t.Errorf("step %+v, want the guard's %s because of %s", got, tt.guard, tt.refused)
+					}
+				default:
+					if got.By != "guard" || got.Refused != RefusedReply || got.Action != tt.guard {
+						t.Errorf("step %+v, want the guard's %s", got, tt.guard)
+					}
+				}
+			})
+		}
+	}
+}
+
+func jsonOf(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestAgentIsBounded(t *testing.T) {
+	never := &director{says: func(ActVars) (string, llm.Outcome) {
+		return `{"action":"web_support","query":"Marsh Bridge closed","subclaim_id":"s1","why":""}`, ""
+	}}
+	if trace := bridgeLibrary().explores(t, never, bridge, nil); trace.Stop != StopRepeats || len(trace.Steps) > 3 {
+		t.Errorf("endless repeats end with %s after %s", trace.Stop, actions(trace))
+	}
+	trace := (&library{fails: &APIError{API: "library", Reason: ReasonBadRequest}}).explores(t, &director{}, bridge, nil)
+	if trace.Stop != StopNothing && trace.Stop != StopActions {
+		t.Errorf("a tool that always fails ends with %s after %s", trace.Stop, actions(trace))
+	}
+	for _, s := range trace.Steps {
+		if s.Action != "stop" && !strings.HasPrefix(s.Outcome, "failed: ") {
+			t.Errorf("step %+v", s)
+		}
+	}
+	refuses := &director{says: func(ActVars) (string, llm.Outcome) { return "", llm.OutcomeRefused }}
+	if trace := bridgeLibrary().explores(t, refuses, bridge, nil); trace.Stop != StopSufficient {
+		t.Errorf("a model that refuses every time ends with %s after %s", trace.Stop, actions(trace))
+	}
+	for want, change := range map[string]func(*Agent){
+		StopActions:   func(a *Agent) { a.MaxActions = 1 },
+		StopDocuments: func(a *Agent) { a.MaxDocuments = 1 },
+		StopTokens:    func(a *Agent) { a.MaxTokens = 130 },
+	} {
+		if trace := bridgeLibrary().explores(t, &director{}, bridge, change); trace.Stop != want {
+			t.Errorf("the cap ends with %s, want %s", trace.Stop, want)
+		}
+	}
+}
+
+// TestAgentFails has what may pass by itself fail the claim: it is never finished with less evidence.
+func TestAgentFails(t *testing.T) {
+	was := Backends
+	defer func() { Backends = was }()
+	for name, cause := range map[string]error{
+		"an engine that is down":   &APIError{API: "library", Reason: ReasonUnavailable},
+		"an engine that throttles": &APIError{API: "library", Reason: ReasonRateLimit},
+		"no money":                 llm.ErrBudget,
+	} {
+		l := &library{fails: cause}
+		Backends = append(slices.Clone(was), Backend{Name: "library", Search: l.search})
+		_, err := Plan(t.Context(), l.env(&director{}), Settings{Policy: PolicyAgent, Agent: &Agent{Engines: map[string]string{"*": "library"}}}, corpus.Claim{ID: "c_1", Text: bridge})
+		if !errors.Is(err, cause) {
+			t.Errorf("%s gives %v", name, err)
+		}
+	}
+	if _, err := Plan(t.Context(), Env{}, Settings{Policy: PolicyAgent}, corpus.Claim{ID: "c_1", Text: bridge}); err == nil {
+		t.Error("a search without a model and a reader is no error")
+	}
+	if _, err := Plan(t.Context(), Env{}, Settings{Policy: PolicyAgent, Agent: &Agent{Tools: []string{"telepathy"}}}, corpus.Claim{}); err == nil || !strings.Contains(err.Error(), "known are") {
+		t.Errorf("an unknown tool gives %v", err)
+	}
+}
+
+func TestAgentDrops(t *testing.T) {
+	l := bridgeLibrary().
+		add("https://www.politifact.com/factchecks/2021/jul/01/x/marsh/", "Marsh Bridge in Ostrow", "We rate the claim that the Marsh Bridge in Ostrow was closed for 14 months mostly true, and here is why we do so.").
+		add("https://huggingface.co/datasets/claims/marsh", "Claims", "The Marsh Bridge in Ostrow was closed for 14 months; label true; another row of the table follows here.").
+		add("https://late.example/marsh", "Later", "The Marsh Bridge in Ostrow was closed for 14 months, as we all remember from those days of detours.").
+		add("https://short.example/marsh", "Marsh Bridge in Ostrow closed", "Yes.").
+		add("https://wall.example/marsh", "Marsh Bridge in Ostrow closed", "The Marsh Bridge in Ostrow was closed for 14 months.")
+	for i, d := range l.docs {
+		if strings.Contains(d.URL, "late.example") {
+			l.docs[i].PublishedAt = "2022-01-01T00:00:00Z"
+		}
+	}
+	l.unread = map[string]string{"https://wall.example/marsh": "blocked"}
+	trace := l.explores(t, &director{}, bridge, func(a *Agent) { a.FactChecks, a.PerAction = FactChecksDrop, 20 })
+	got := map[string]string{}
+	for _, c := range trace.Candidates {
+		if !c.Kept {
+			got[corpus.Host(c.URL)] = c.Reason
+		}
+	}
+	want := map[string]string{"www.politifact.com": DropFactCheck, "huggingface.co": DropMirror, "late.example": DropLate,
+		"short.example": dropUnusable + ReasonShort, "wall.example": DropUnread + "blocked"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("dropped (-want +got):\n%s", diff)
+	}
+	flagged := l.explores(t, &director{}, bridge, func(a *Agent) { a.PerAction = 20 })
+	if !slices.ContainsFunc(flagged.Kept(), func(c corpus.Candidate) bool { return strings.Contains(c.URL, "politifact") }) {
+		t.Error("a fact-check is dropped where the recipe keeps it")
+	}
+}
+
+func TestAgentCountsOriginsOnce(t *testing.T) {
+	const report = "The Marsh Bridge in Ostrow was closed for 14 months. It opened again on a rainy Friday in March with a brass band and a ribbon."
+	l := new(library).add("https://a.example/1", "One", report).add("https://b.example/2", "Two", report+" Copied from elsewhere.").add("https://c.example/3", "Three", report)
+	trace := l.explores(t, &director{}, bridge, nil)
+	origins := map[string]bool{}
+	for _, e := range trace.Evidence {
+		origins[e.Origin] = true
+		if e.Origin != e.DocumentID && e.Match != evidence.MatchText {
+			t.Errorf("evidence %+v", e)
+		}
+	}
+	if len(origins) != 1 || trace.Stop == StopSufficient {
+		t.Errorf("three copies of a report are %d origins, and the search ends with %s", len(origins), trace.Stop)
+	}
+}
