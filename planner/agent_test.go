@@ -383,3 +383,31 @@ func TestAgentCountsOriginsOnce(t *testing.T) {
 		t.Errorf("three copies of a report are %d origins, and the search ends with %s", len(origins), trace.Stop)
 	}
 }
+
+func TestWriteTrace(t *testing.T) {
+	trace := bridgeLibrary().explores(t, &director{says: func(v ActVars) (string, llm.Outcome) {
+		if len(v.Last) == 0 {
+			return `{"action":"stop","query":"","subclaim_id":"","why":"I know it"}`, ""
+		}
+		return "", ""
+	}}, bridge, nil)
+	var b strings.Builder
+	if err := WriteTrace(&b, trace); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"search for c_1 by policy gpe, as of 2021-12-31\n  s1  " + bridge,
+		`1. web_support "Marsh Bridge Ostrow closed 14 months" for s1 (guard instead of "stop": evidence_too_thin: support was not searched for) -> done`,
+		"kept    " + corpus.DocumentID(bridgeStop) + " " + bridgeStop + "\n",
+		"(known)", "s1 refutes ", "never closed for 14 months.\"\n", "ended: sufficient after 3 steps\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, b.String())
+		}
+	}
+	b.Reset()
+	plain := corpus.Trace{ClaimID: "c_2", Policy: PolicyRAGuard, Queries: []string{"harbor tolls"}, Candidates: []corpus.Candidate{{DocumentID: "d_1", URL: "https://a.example/", Reason: DropBelowCut}}}
+	if err := WriteTrace(&b, plain); err != nil || b.String() != "search for c_2 by policy raguard\n 1. \"harbor tolls\"\n      dropped d_1 https://a.example/ (below_cut)\n" {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+}
