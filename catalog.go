@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"assay/annotate"
+	analysis "assay/annotate/evidence"
 	"assay/corpus"
 	"assay/llm"
 	"assay/output"
@@ -84,10 +85,18 @@ var catalog = []struct {
 	{"stages", func() []Entry {
 		return entries(Stages(), func(s StageKind) Entry { return Entry{Name: s.Kind, Doc: s.Doc} })
 	}},
+	{"source-classes", func() []Entry {
+		return entries(analysis.SourceClasses, func(c analysis.SourceClass) Entry {
+			return Entry{Name: c.Name, Doc: fmt.Sprintf("credibility %d: %s", c.Credibility, c.Doc)}
+		})
+	}},
 	{"tables", func() []Entry {
 		return entries(scrapers.Tables, func(t scrapers.Table) Entry {
 			return Entry{Name: t.Name, Version: strconv.Itoa(t.Version), Proven: t.Proven, Reference: t.Reference, Doc: t.Doc}
 		})
+	}},
+	{"tools", func() []Entry {
+		return entries(planner.Tools, func(t planner.Tool) Entry { return Entry{Name: t.Name, Version: strconv.Itoa(t.Version), Doc: t.Doc} })
 	}},
 }
 

@@ -147,6 +147,8 @@ type PlannerRecipe struct {
 	FollowLinks bool     `yaml:"follow_links" json:"follow_links"` // a link post's target becomes a document too
 	Subreddits  []string `yaml:"subreddits" json:"subreddits"`     // where the backends reddit and arctic_shift search; empty means everywhere
 	Posts       string   `yaml:"posts" json:"posts"`               // where a post that is not imported is read: pool, oauth, arctic_shift
+
+	Agent AgentRecipe `yaml:"agent" json:"agent"`
 }
 
 // LabelRecipe is how pairs are labelled (methods 3.1, stage 3).
@@ -619,7 +621,8 @@ func (c *Config) check() error {
 	if _, err := output.FormatsByName(r.Formats); err != nil {
 		bad("recipe.formats", "%v", err)
 	}
-	oneOf("recipe.planner.policy", r.Planner.Policy, "raguard")
+	oneOf("recipe.planner.policy", r.Planner.Policy, planner.PolicyAgent, planner.PolicyRAGuard)
+	c.checkAgent(bad, oneOf)
 	if r.Planner.Backend == "bing" {
 		bad("recipe.planner.backend", "Bing's search interface was retired on 2025-08-11")
 	}
@@ -658,7 +661,7 @@ func (c *Config) check() error {
 			bad("runtime.host_delay."+host, "it cannot be negative")
 		}
 	}
-	for _, role := range []string{"annotate", "keywords", "zero"} {
+	for _, role := range r.roles() {
 		m, ok := r.Models[role]
 		if !ok {
 			bad("recipe.models", "role %q is missing", role)

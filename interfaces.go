@@ -42,14 +42,14 @@ type InterfaceAddress struct {
 
 // asksReddit reports whether a build by this recipe needs the credentials of runtime.reddit.
 func (r Recipe) asksReddit() bool {
-	return r.searches() && r.Planner.Backend == "reddit" || r.Planner.Posts == PostsOAuth
+	return slices.Contains(r.engines(), "reddit") || r.Planner.Posts == PostsOAuth
 }
 
 func (r Recipe) searches() bool { return slices.Contains(r.Evidence, EvidenceSearch) }
 
 // asksInterfaces reports whether a build by this recipe may ask one of the planner's interfaces.
 func (r Recipe) asksInterfaces() bool {
-	return r.searches() && r.Planner.Backend != "local" || r.Planner.Posts != PostsPool
+	return slices.ContainsFunc(r.engines(), func(e string) bool { return e != "local" }) || r.Planner.Posts != PostsPool
 }
 
 // checkInterfaces refuses settings of the planner's interfaces that cannot work, where they are used.
@@ -63,13 +63,13 @@ func (c *Config) checkInterfaces(bad func(key, format string, args ...any)) {
 	if r.asksReddit() {
 		c.checkReddit(bad)
 	}
-	if r.Planner.Posts == PostsArcticShift || r.searches() && r.Planner.Backend == "arctic_shift" {
+	if r.Planner.Posts == PostsArcticShift || slices.Contains(r.engines(), "arctic_shift") {
 		checkBase("runtime.arctic_shift.base", rt.ArcticShift.Base, rt, bad)
 	}
-	if r.searches() && r.Planner.Backend == "arctic_shift" && len(r.Planner.Subreddits) == 0 {
+	if slices.Contains(r.engines(), "arctic_shift") && len(r.Planner.Subreddits) == 0 {
 		bad("recipe.planner.subreddits", "the archive is searched in named subreddits alone, and none is named")
 	}
-	if r.searches() && r.Planner.Backend == "searxng" {
+	if slices.Contains(r.engines(), "searxng") {
 		checkBase("runtime.searxng.base", rt.SearXNG.Base, rt, bad)
 	}
 	c.checkSearch(bad)
@@ -95,10 +95,16 @@ func (c *Config) checkSearch(bad func(key, format string, args ...any)) {
 			bad(key+".price_date", "%q is no date like 2026-11-30", at.PriceDate)
 		}
 	}
-	name := c.Recipe.Planner.Backend
+	for _, name := range c.Recipe.engines() {
+		c.checkEngine(name, bad)
+	}
+}
+
+// checkEngine refuses settings of a backend that the recipe searches with.
+func (c *Config) checkEngine(name string, bad func(key, format string, args ...any)) {
 	at, ok := c.Runtime.Search[name]
 	b, err := planner.BackendNamed(name)
-	if !c.Recipe.searches() || !ok || err != nil {
+	if !ok || err != nil {
 		return
 	}
 	key := "runtime.search." + name
@@ -173,7 +179,7 @@ func (w *Workspace) openInterfaces(o OpenOptions) {
 // planEnv is what a plan reaches the world through.
 func (w *Workspace) planEnv() planner.Env {
 	return planner.Env{
-		Model: w.llm, Index: w.index, Document: w.pooled, Reddit: w.reddit, ArcticShift: w.arctic, SearXNG: w.searxng,
+		Model: w.llm, Index: w.index, Document: w.pooled, Read: w.readDocument, Reddit: w.reddit, ArcticShift: w.arctic, SearXNG: w.searxng,
 		Web: w.fetch, Access: w.Config.Runtime.Search, Getenv: os.Getenv, Now: w.now,
 	}
 }

@@ -405,7 +405,7 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 	if err != nil {
 		return err
 	}
-	found, ctx, err := k.evidence(ctx, c, links)
+	found, ctx, err := k.evidence(ctx, ref, c, links)
 	if err != nil {
 		return err
 	}
@@ -437,7 +437,7 @@ func (r Recipe) leavesOut(c corpus.Claim) string {
 }
 
 // evidence plans the search for a claim and joins what it keeps with the imported pairs.
-func (k *walk) evidence(ctx context.Context, c corpus.Claim, links []corpus.Link) ([]evidence, context.Context, error) {
+func (k *walk) evidence(ctx context.Context, ref corpus.Ref, c corpus.Claim, links []corpus.Link) ([]evidence, context.Context, error) {
 	recipe := k.w.Config.Recipe
 	byID := map[string]*evidence{}
 	var order []string
@@ -453,14 +453,22 @@ func (k *walk) evidence(ctx context.Context, c corpus.Claim, links []corpus.Link
 	if slices.Contains(recipe.Evidence, EvidenceSearch) {
 		stage := k.stages.plan()
 		k.e.Expect(stage.Name, 1)
-		trace, err := pipeline.Run(ctx, k.e, stage, c.ID, planInput{ID: c.ID, Text: corpus.Wording(c.Text), Speaker: c.Speaker, Date: c.StatedDate})
+		in := planInput{ID: c.ID, Text: corpus.Wording(c.Text), Speaker: c.Speaker, Date: c.StatedDate}
+		if recipe.agentic() {
+			in.Category = c.Category
+			var err error
+			if in.AsOf, err = k.w.asOf(ref, c); err != nil {
+				return nil, ctx, err
+			}
+		}
+		trace, err := pipeline.Run(ctx, k.e, stage, c.ID, in)
 		var ok bool
 		if ctx, ok, err = k.settled(ctx, "search", err); err != nil {
 			return nil, ctx, err
 		}
 		if ok {
-			if k.visit.calls != nil && trace.Call != "" {
-				if err := k.visit.calls(trace.Call); err != nil {
+			if calls := trace.ModelCalls(); k.visit.calls != nil && len(calls) > 0 {
+				if err := k.visit.calls(calls...); err != nil {
 					return nil, ctx, err
 				}
 			}
@@ -646,6 +654,10 @@ type planInput struct {
 	Text    string `json:"text"`
 	Speaker string `json:"speaker,omitzero"`
 	Date    string `json:"date,omitzero"`
+
+	// Of the agentic search alone.
+	Category corpus.Category `json:"category,omitzero"`
+	AsOf     string          `json:"as_of,omitzero"`
 }
 
 // promptRecipe is a stage's part of the recipe together with the wording of its prompts, so that a
@@ -708,10 +720,12 @@ func (s stages) row(table scrapers.Table) pipeline.Stage[scrapers.Row, []corpus.
 func (s stages) plan() pipeline.Stage[planInput, corpus.Trace] {
 	settings := s.w.planSettings()
 	return pipeline.Stage[planInput, corpus.Trace]{
-		Name: KindPlan + "/" + s.w.Config.Recipe.Planner.Policy, Version: planner.Version, Recipe: promptRecipe[planner.Settings]{settings, s.w.promptHash(planner.Keywords.Name)},
+		Name: KindPlan + "/" + s.w.Config.Recipe.Planner.Policy, Version: planner.Version, Recipe: promptRecipe[planner.Settings]{settings, s.w.planPrompts()},
 		Do: func(ctx context.Context, in planInput) (corpus.Trace, error) {
-			return planner.Plan(ctx, s.w.planEnv(), settings,
-				corpus.Claim{ID: in.ID, Text: in.Text, Speaker: in.Speaker, StatedDate: in.Date})
+			env := s.w.planEnv()
+			env.AsOf = in.AsOf
+			return planner.Plan(ctx, env, settings,
+				corpus.Claim{ID: in.ID, Text: in.Text, Speaker: in.Speaker, StatedDate: in.Date, Category: in.Category})
 		},
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"assay/annotate"
+	analysis "assay/annotate/evidence"
 	"assay/corpus"
 	"assay/fetch"
 	"assay/index"
@@ -193,7 +194,7 @@ func onThisMachine(address string) bool {
 
 // asksTheWeb reports whether a build by this recipe may have to fetch.
 func (r Recipe) asksTheWeb() bool {
-	return slices.Contains(r.Discover, DiscoverListing) || slices.Contains(r.Discover, DiscoverStored) || r.Planner.FollowLinks || r.asksInterfaces()
+	return slices.Contains(r.Discover, DiscoverListing) || slices.Contains(r.Discover, DiscoverStored) || r.Planner.FollowLinks || r.agentic() || r.asksInterfaces()
 }
 
 // linksToPages reports whether imported claims have pages for evidence, which a build by this recipe reads.
@@ -354,6 +355,9 @@ func (w *Workspace) pooled(id string) (corpus.Document, bool, error) {
 
 // planSettings is the planner's part of the recipe.
 func (w *Workspace) planSettings() planner.Settings {
+	if w.Config.Recipe.agentic() {
+		return w.agentSettings()
+	}
 	p, m := w.Config.Recipe.Planner, w.Config.Recipe.Models["keywords"]
 	gate := planner.GateBody
 	switch {
@@ -536,7 +540,7 @@ func readPrompts(dir string) (map[string]string, error) {
 // Prompts lists the shipped prompt templates by name.
 func Prompts() map[string]*llm.Template {
 	out := map[string]*llm.Template{}
-	for _, list := range [][]*llm.Template{annotate.Templates, planner.Templates()} {
+	for _, list := range [][]*llm.Template{annotate.Templates, analysis.Templates, planner.Templates()} {
 		for _, t := range list {
 			out[t.Name] = t
 		}

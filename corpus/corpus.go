@@ -185,6 +185,14 @@ type Trace struct {
 	Calls     []string   `json:"calls,omitzero"`    // every model call paid for it, in order
 }
 
+// ModelCalls lists every model call that the search paid for.
+func (t Trace) ModelCalls() []string {
+	if t.Call == "" {
+		return t.Calls
+	}
+	return append([]string{t.Call}, t.Calls...)
+}
+
 // Kept returns the candidates that became evidence, best first.
 func (t Trace) Kept() []Candidate {
 	var kept []Candidate

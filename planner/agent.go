@@ -54,6 +54,7 @@ const (
 	DropMirror    = "leak: dataset_mirror" // republishes corpora
 	DropUnread    = "unread: "             // followed by why its page gives no document
 	DropFull      = "cap: documents of the claim"
+	DropOther     = "irrelevant" // about something else, whichever statement it was read for
 )
 
 // Flags of a document that an agentic search kept.
@@ -369,6 +370,15 @@ func (a *agent) pay(call string) {
 
 // candidates lists what was found, kept documents first, each in the order in which it came up.
 func (a *agent) candidates() []corpus.Candidate {
+	relevant := map[string]bool{}
+	for _, e := range a.st.items {
+		relevant[e.DocumentID] = relevant[e.DocumentID] || e.Relevance > 0 || len(e.Flags) > 0
+	}
+	for i, c := range a.st.found {
+		if c.Kept && !relevant[c.DocumentID] {
+			a.st.found[i].Kept, a.st.found[i].Reason = false, DropOther
+		}
+	}
 	out := []corpus.Candidate{}
 	for _, kept := range []bool{true, false} {
 		for _, c := range a.st.found {

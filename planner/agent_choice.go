@@ -103,8 +103,13 @@ func (a *agent) choose(ctx context.Context, view ActVars) (choice, string, error
 		return choice{}, reply.Call, fmt.Errorf("choose an action: %w", err) // unreachable: it fits the schema
 	}
 	c.Action, c.Query = strings.TrimSpace(c.Action), corpus.Space(c.Query)
-	if c.Subclaim == "" && len(a.st.subclaims) == 1 {
-		c.Subclaim = a.st.subclaims[0].ID
+	switch c.Action {
+	case stopTool.Name, decomposeTool.Name, todayTool.Name: // are about the claim
+		c.Subclaim = ""
+	default:
+		if c.Subclaim == "" && len(a.st.subclaims) == 1 {
+			c.Subclaim = a.st.subclaims[0].ID
+		}
 	}
 	return c, reply.Call, nil
 }

@@ -1,18 +1,25 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
+
+	"assay/corpus"
+	"assay/planner"
 )
 
 func (a *app) showCommand() *cobra.Command {
-	return &cobra.Command{
+	var trace bool
+	cmd := &cobra.Command{
 		Use:     "show ID",
 		Short:   "Show one record with its whole provenance, as JSON",
-		Example: "  assay show c_0123456789abcdef\n  assay show reddit:t3_18r2fkv\n  assay show https://www.politifact.com/factchecks/...",
+		Example: "  assay show c_0123456789abcdef\n  assay show c_0123456789abcdef --trace\n  assay show reddit:t3_18r2fkv\n  assay show https://www.politifact.com/factchecks/...",
 		Long: help(`Show a claim (c_...), a pair (p_...), a document, a page by its address, an imported row (raguard/12) or a
-model call, with the items, exchanges, leads and calls that led to it. Works while a build runs.`,
+model call, with the items, exchanges, leads and calls that led to it. With --trace, the search for a claim's
+evidence step by step, for people. Works while a build runs.`,
 			statusError, statusUsage, statusLocked),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -25,8 +32,27 @@ model call, with the items, exchanges, leads and calls that led to it. Works whi
 			if err != nil {
 				return err
 			}
+			if trace {
+				return writeTrace(screen{a.out}, args[0], data)
+			}
 			fmt.Fprintf(screen{a.out}, "%s\n", data)
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&trace, "trace", false, "the search for a claim's evidence, step by step")
+	return cmd
+}
+
+// writeTrace writes the search of a claim that Show gave.
+func writeTrace(w io.Writer, id string, shown []byte) error {
+	var p struct {
+		Trace *corpus.Trace `json:"trace"`
+	}
+	if err := json.Unmarshal(shown, &p); err != nil {
+		return fmt.Errorf("show %s: %w", id, err)
+	}
+	if p.Trace == nil {
+		return fmt.Errorf("show %s: no search is stored for it; claims (c_...) have one once a build planned them", id)
+	}
+	return planner.WriteTrace(w, *p.Trace)
 }

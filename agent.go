@@ -1,0 +1,185 @@
+package assay
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	analysis "assay/annotate/evidence"
+	"assay/corpus"
+	"assay/fetch"
+	"assay/planner"
+)
+
+// AgentRecipe is how the agentic search goes about (methods 3.13); it counts under policy gpe alone.
+// An empty list or a zero means the default that the planner's documentation gives.
+type AgentRecipe struct {
+	Tools   []string          `yaml:"tools" json:"tools"`     // assay list tools; empty means all that have an engine
+	Engines map[string]string `yaml:"engines" json:"engines"` // backend by tool; "*" for those that are not named, "" for none
+
+	MaxActions   int `yaml:"max_actions" json:"max_actions"`
+	PerSubclaim  int `yaml:"per_subclaim" json:"per_subclaim"`
+	PerAction    int `yaml:"per_action" json:"per_action"`
+	MaxDocuments int `yaml:"max_documents" json:"max_documents"`
+	MaxTokens    int `yaml:"max_tokens" json:"max_tokens"`
+
+	Newsrooms    []string `yaml:"newsrooms" json:"newsrooms"`
+	FactCheckers []string `yaml:"fact_checkers" json:"fact_checkers"`
+	FactChecks   string   `yaml:"fact_checks" json:"fact_checks"` // flag or drop: what becomes of articles that give a verdict
+	Mirrors      []string `yaml:"mirrors" json:"mirrors"`
+	AsOf         string   `yaml:"as_of" json:"as_of"` // none, claim, review or collected: the day after which nothing is evidence
+}
+
+// Values of AgentRecipe.AsOf (methods, decision 3).
+const (
+	AsOfNone      = "none"
+	AsOfClaim     = "claim"     // when it was made
+	AsOfReview    = "review"    // when it was checked
+	AsOfCollected = "collected" // when its page was first retrieved; for imported rows, when it was checked
+)
+
+// agentic reports whether a build by this recipe searches step by step.
+func (r Recipe) agentic() bool { return r.searches() && r.Planner.Policy == planner.PolicyAgent }
+
+// roles are the models that a build by this recipe asks.
+func (r Recipe) roles() []string {
+	if r.Planner.Policy == planner.PolicyAgent {
+		return []string{"analyse", "annotate", "plan", "zero"}
+	}
+	return []string{"annotate", "keywords", "zero"}
+}
+
+// checkAgent refuses settings of the agentic search that cannot work.
+func (c *Config) checkAgent(bad func(key, format string, args ...any), oneOf func(key, value string, known ...string)) {
+	a := c.Recipe.Planner.Agent
+	oneOf("recipe.planner.agent.fact_checks", a.FactChecks, "flag", "drop")
+	oneOf("recipe.planner.agent.as_of", a.AsOf, AsOfNone, AsOfClaim, AsOfReview, AsOfCollected)
+	tools := names(planner.Tools, func(t planner.Tool) string { return t.Name })
+	for _, t := range a.Tools {
+		oneOf("recipe.planner.agent.tools", t, tools...)
+	}
+	for _, tool := range sortedKeys(a.Engines) {
+		if tool != "*" {
+			oneOf("recipe.planner.agent.engines", tool, tools...)
+		}
+		if engine := a.Engines[tool]; engine != "" {
+			oneOf("recipe.planner.agent.engines."+tool, engine, names(planner.Backends, func(b planner.Backend) string { return b.Name })...)
+		}
+	}
+	for key, n := range map[string]int{"max_actions": a.MaxActions, "per_subclaim": a.PerSubclaim, "per_action": a.PerAction, "max_documents": a.MaxDocuments, "max_tokens": a.MaxTokens} {
+		if n < 0 {
+			bad("recipe.planner.agent."+key, "it cannot be negative")
+		}
+	}
+}
+
+// engines are the backends that a build by this recipe may ask.
+func (r Recipe) engines() []string {
+	if !r.searches() {
+		return nil
+	}
+	if !r.agentic() {
+		return []string{r.Planner.Backend}
+	}
+	var out []string
+	for _, tool := range sortedKeys(r.Planner.Agent.Engines) {
+		if e := r.Planner.Agent.Engines[tool]; e != "" && !slices.Contains(out, e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// agentSettings is the planner's part of the recipe for the agentic search.
+func (w *Workspace) agentSettings() planner.Settings {
+	r := w.Config.Recipe
+	a, m, reads := r.Planner.Agent, r.Models["plan"], r.Models["analyse"]
+	checks := planner.FactChecksFlag
+	if a.FactChecks == "drop" {
+		checks = planner.FactChecksDrop
+	}
+	return planner.Settings{
+		Policy: r.Planner.Policy, Subreddits: r.Planner.Subreddits,
+		Endpoint: m.Endpoint, Model: m.Model, Temperature: m.Temperature, TopP: m.TopP, Seed: m.Seed, MaxTokens: m.MaxTokens,
+		Agent: &planner.Agent{
+			Tools: a.Tools, Engines: a.Engines,
+			MaxActions: a.MaxActions, PerSubclaim: a.PerSubclaim, PerAction: a.PerAction, MaxDocuments: a.MaxDocuments, MaxTokens: a.MaxTokens,
+			Newsrooms: a.Newsrooms, FactCheckers: a.FactCheckers, FactChecks: checks, Mirrors: a.Mirrors,
+			Analysis: analysis.Settings{
+				Endpoint: reads.Endpoint, Model: reads.Model, Temperature: reads.Temperature, TopP: reads.TopP, Seed: reads.Seed, MaxTokens: reads.MaxTokens,
+			},
+		},
+	}
+}
+
+// planPrompts names the wording of everything that a search asks a model.
+func (w *Workspace) planPrompts() string {
+	if !w.Config.Recipe.agentic() {
+		return w.promptHash(planner.Keywords.Name)
+	}
+	return w.promptHash(planner.Act.Name) + " " + w.promptHash(analysis.Decompose.Name) + " " + w.promptHash(analysis.Analyse.Name)
+}
+
+// asOf is the day after which the agentic search takes nothing for evidence of a claim, "" for none.
+func (w *Workspace) asOf(ref corpus.Ref, c corpus.Claim) (string, error) {
+	switch w.Config.Recipe.Planner.Agent.AsOf {
+	case AsOfClaim:
+		return c.StatedDate, nil
+	case AsOfReview:
+		return c.ReviewDate, nil
+	case AsOfCollected:
+		list, err := w.fetch.Exchanges(ref.URL)
+		if err != nil || len(list) == 0 {
+			return c.ReviewDate, err
+		}
+		return list[0].At.UTC().Format(time.DateOnly), nil
+	}
+	return "", nil
+}
+
+// readDocument is the document with an id: of the pool, by its id where the recipe reads posts so, or the
+// page at its address. What cannot be had is an exclusion. A failure that says nothing about the page (it
+// is not stored and nobody may be asked, its host wants to be left alone) is an error instead.
+func (w *Workspace) readDocument(ctx context.Context, id, url string) (corpus.Document, error) {
+	if d, ok, err := w.pooled(id); ok || err != nil {
+		return d, err
+	}
+	if name, post := redditFullname(id); post && w.postReader() != nil {
+		d, err := w.postReader().Document(ctx, name, nil)
+		return d, unreadAs(err)
+	}
+	page, err := w.fetch.Get(ctx, fetch.Request{URL: url})
+	if err != nil {
+		return corpus.Document{}, unreadAs(err)
+	}
+	free, err := w.readers.take(ctx)
+	if err != nil {
+		return corpus.Document{}, err
+	}
+	defer free()
+	d, err := planner.PageDocument(page)
+	return d, unreadAs(err)
+}
+
+// unreadAs turns what a page or post is into an exclusion.
+func unreadAs(err error) error {
+	var excluded interface{ Excluded() string }
+	var failed *fetch.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &excluded) && excluded.Excluded() != "":
+		return corpus.Exclude(excluded.Excluded(), err.Error())
+	case errors.As(err, &failed):
+		switch failed.Reason {
+		case fetch.ReasonNotStored, fetch.ReasonParked, fetch.ReasonNoContact:
+			return err
+		}
+		if failed.Err != nil && (errors.Is(failed.Err, context.Canceled) || errors.Is(failed.Err, context.DeadlineExceeded)) {
+			return err
+		}
+		return corpus.Exclude(failed.Reason, err.Error())
+	}
+	return err
+}
