@@ -2,7 +2,10 @@ package assay
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -42,12 +45,18 @@ const (
 // agentic reports whether a build by this recipe searches step by step.
 func (r Recipe) agentic() bool { return r.searches() && r.Planner.Policy == planner.PolicyAgent }
 
-// roles are the models that a build by this recipe asks.
-func (r Recipe) roles() []string {
-	if r.Planner.Policy == planner.PolicyAgent {
-		return []string{"analyse", "annotate", "plan", "zero"}
+// role is the model of a role. The search that goes step by step is directed by the model that writes
+// queries, and reads documents by the one that annotates, unless the recipe names others.
+func (r Recipe) role(name string) Role {
+	m, ok := r.Models[name]
+	switch {
+	case ok:
+	case name == "plan":
+		return r.Models["keywords"]
+	case name == "analyse":
+		return r.Models["annotate"]
 	}
-	return []string{"annotate", "keywords", "zero"}
+	return m
 }
 
 // checkAgent refuses settings of the agentic search that cannot work.
@@ -94,7 +103,7 @@ func (r Recipe) engines() []string {
 // agentSettings is the planner's part of the recipe for the agentic search.
 func (w *Workspace) agentSettings() planner.Settings {
 	r := w.Config.Recipe
-	a, m, reads := r.Planner.Agent, r.Models["plan"], r.Models["analyse"]
+	a, m, reads := r.Planner.Agent, r.role("plan"), r.role("analyse")
 	checks := planner.FactChecksFlag
 	if a.FactChecks == "drop" {
 		checks = planner.FactChecksDrop
@@ -182,4 +191,18 @@ func unreadAs(err error) error {
 		return corpus.Exclude(failed.Reason, err.Error())
 	}
 	return err
+}
+
+// WriteTrace writes the search of a claim, out of what Show gave, for people.
+func WriteTrace(w io.Writer, id string, shown json.RawMessage) error {
+	var p struct {
+		Trace *corpus.Trace `json:"trace"`
+	}
+	if err := json.Unmarshal(shown, &p); err != nil {
+		return fmt.Errorf("show %s: %w", id, err)
+	}
+	if p.Trace == nil {
+		return fmt.Errorf("show %s: no search is stored for it; a claim (c_...) has one once a build planned it", id)
+	}
+	return planner.WriteTrace(w, *p.Trace)
 }

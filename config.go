@@ -160,7 +160,7 @@ type LabelRecipe struct {
 	DocumentChars int    `yaml:"document_chars" json:"document_chars"`
 }
 
-// Role is the model that answers in one role: keywords, annotate, zero.
+// Role is the model that answers in one role: keywords, annotate, zero; plan and analyse for the agentic search.
 type Role struct {
 	Endpoint    string   `yaml:"endpoint" json:"endpoint"` // name of an entry of Runtime.Endpoints
 	Model       string   `yaml:"model" json:"model"`
@@ -661,7 +661,7 @@ func (c *Config) check() error {
 			bad("runtime.host_delay."+host, "it cannot be negative")
 		}
 	}
-	for _, role := range r.roles() {
+	for _, role := range []string{"annotate", "keywords", "zero"} {
 		m, ok := r.Models[role]
 		if !ok {
 			bad("recipe.models", "role %q is missing", role)

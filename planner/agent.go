@@ -154,7 +154,7 @@ func explore(ctx context.Context, env Env, s Settings, c corpus.Claim) (corpus.T
 		}
 	}
 	a.trace.Subclaims = a.st.subclaims
-	a.trace.Evidence = a.st.evidence()
+	a.trace.Evidence = a.st.items
 	a.trace.Candidates = a.candidates()
 	return a.trace, nil
 }
@@ -224,7 +224,7 @@ func (a *agent) take(ctx context.Context, s corpus.Step) error {
 		}
 	}
 	a.trace.Steps = append(a.trace.Steps, s)
-	return nil
+	return a.st.settle()
 }
 
 // use runs a tool and reads what it found.

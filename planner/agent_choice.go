@@ -197,15 +197,14 @@ func askedBefore(tried []trial, tool, query string) bool {
 
 // canSearch reports whether a search is left for a subclaim whose evidence does not suffice.
 func (a *agent) canSearch() bool {
-	items := a.st.evidence()
 	return slices.ContainsFunc(a.st.subclaims, func(s corpus.Subclaim) bool {
-		return !a.st.resolved(items, s.ID) && a.st.searches(s.ID) < a.s.Agent.PerSubclaim
+		return !a.st.resolved(s.ID) && a.st.searches(s.ID) < a.s.Agent.PerSubclaim
 	}) && slices.ContainsFunc(a.tools, func(t Tool) bool { return t.searches() && !a.st.broken[t.Name] })
 }
 
 // view is the search as the planner sees it.
 func (a *agent) view() ActVars {
-	items := a.st.evidence()
+	items := a.st.items
 	v := ActVars{
 		Claim: corpus.Space(a.claim.Text), Speaker: corpus.Space(a.claim.Speaker), Date: a.claim.StatedDate, Category: string(a.claim.Category),
 		Whole: !a.st.decomposed, Sources: map[string]int{}, Gaps: []string{}, Last: []ActTrial{},
@@ -220,7 +219,7 @@ func (a *agent) view() ActVars {
 			}
 		}
 		switch {
-		case a.st.resolved(items, c.ID):
+		case a.st.resolved(c.ID):
 			s.Status = "resolved"
 		case a.st.searches(c.ID) >= a.s.Agent.PerSubclaim:
 			s.Status = "spent"
@@ -402,7 +401,7 @@ func queryFor(v ActVars, s ActSubclaim, t ActTool) string {
 	for _, l := range v.Last {
 		tried = append(tried, trial{tool: Tool{Name: l.Action}, query: l.Query})
 	}
-	for _, words := range llm.Keywords(s.Text, maxVariants, maxWords-1) {
+	for _, words := range llm.Keywords(s.Text, MaxVariants, maxWords-1) {
 		if q := strings.Join(words, " "); q != "" && !askedBefore(tried, t.Name, q) {
 			return q
 		}

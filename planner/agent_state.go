@@ -93,9 +93,11 @@ func (s *state) read(e corpus.Evidence) {
 	s.items = append(s.items, e)
 }
 
-// evidence is the state with origins, in the order in which it was read.
-func (s *state) evidence() []corpus.Evidence {
-	return evidence.Origins(s.items, s.documents)
+// settle finds the origins of what was read. It is called after each step, so that what follows reads one
+// state.
+func (s *state) settle() (err error) {
+	s.items, err = evidence.Origins(s.items, s.documents)
+	return err
 }
 
 // matter is what documents are read for on behalf of a subclaim.
@@ -150,11 +152,10 @@ const enough = 2
 
 // resolved reports whether the evidence for a subclaim suffices: two independent usable items, and at
 // least one search for either side (methods 3.13).
-func (s *state) resolved(items []corpus.Evidence, subclaim string) bool {
-	return independent(items, subclaim, "") >= enough && s.attempted(subclaim, corpus.Supports) && s.attempted(subclaim, corpus.Refutes)
+func (s *state) resolved(subclaim string) bool {
+	return independent(s.items, subclaim, "") >= enough && s.attempted(subclaim, corpus.Supports) && s.attempted(subclaim, corpus.Refutes)
 }
 
 func (s *state) sufficient() bool {
-	items := s.evidence()
-	return !slices.ContainsFunc(s.subclaims, func(c corpus.Subclaim) bool { return !s.resolved(items, c.ID) })
+	return !slices.ContainsFunc(s.subclaims, func(c corpus.Subclaim) bool { return !s.resolved(c.ID) })
 }

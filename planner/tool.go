@@ -81,7 +81,10 @@ func searchWith(tool string, shape func(Settings, *Query)) func(context.Context,
 		}
 		q := Query{Text: a.Query, K: s.Agent.PerAction, Subreddits: s.Subreddits}
 		shape(s, &q)
-		found, err := engine.Search(ctx, env, q)
+		if engine.Dates {
+			q.To = a.AsOf // other engines' results are held against it when they are read
+		}
+		found, err := engine.Find(ctx, env, q)
 		if err != nil {
 			return Observation{}, fmt.Errorf("use %s with %q: %w", tool, a.Query, err)
 		}

@@ -53,8 +53,8 @@ func WriteTrace(w io.Writer, t corpus.Trace) error {
 	for _, e := range t.Evidence {
 		fmt.Fprintf(&b, "  %s %s %s: relevance %d, credibility %d (%s), %s the claim's time, attribution %s", e.SubclaimID, e.Stance, e.DocumentID,
 			e.Relevance, e.Credibility, e.SourceClass, e.Temporal, e.Attribution)
-		if e.Origin != "" && e.Origin != e.DocumentID {
-			fmt.Fprintf(&b, ", of one origin with %s by %s", e.Origin, e.Match)
+		if e.Match != "" {
+			fmt.Fprintf(&b, ", of origin %s (%s)", e.Origin, e.Match)
 		}
 		if len(e.Flags) > 0 {
 			fmt.Fprintf(&b, ", %s", strings.Join(e.Flags, ", "))

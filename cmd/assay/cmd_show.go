@@ -1,14 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
-	"assay/corpus"
-	"assay/planner"
+	"assay"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -33,7 +30,7 @@ evidence step by step, for people. Works while a build runs.`,
 				return err
 			}
 			if trace {
-				return writeTrace(screen{a.out}, args[0], data)
+				return assay.WriteTrace(screen{a.out}, args[0], data)
 			}
 			fmt.Fprintf(screen{a.out}, "%s\n", data)
 			return nil
@@ -41,18 +38,4 @@ evidence step by step, for people. Works while a build runs.`,
 	}
 	cmd.Flags().BoolVar(&trace, "trace", false, "the search for a claim's evidence, step by step")
 	return cmd
-}
-
-// writeTrace writes the search of a claim that Show gave.
-func writeTrace(w io.Writer, id string, shown []byte) error {
-	var p struct {
-		Trace *corpus.Trace `json:"trace"`
-	}
-	if err := json.Unmarshal(shown, &p); err != nil {
-		return fmt.Errorf("show %s: %w", id, err)
-	}
-	if p.Trace == nil {
-		return fmt.Errorf("show %s: no search is stored for it; claims (c_...) have one once a build planned them", id)
-	}
-	return planner.WriteTrace(w, *p.Trace)
 }
