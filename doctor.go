@@ -172,8 +172,10 @@ func (d *doctor) keys() {
 	if r := d.config.Runtime.Reddit; d.config.Recipe.asksReddit() {
 		wanted[r.ClientIDEnv], wanted[r.ClientSecretEnv] = "Reddit", "Reddit"
 	}
-	if at, ok := d.config.Runtime.Search[d.config.Recipe.Planner.Backend]; ok && d.config.Recipe.searches() && at.KeyEnv != "" {
-		wanted[at.KeyEnv] = d.config.Recipe.Planner.Backend
+	for _, engine := range d.config.Recipe.engines() {
+		if at, ok := d.config.Runtime.Search[engine]; ok && at.KeyEnv != "" {
+			wanted[at.KeyEnv] = engine
+		}
 	}
 	for _, env := range slices.Sorted(maps.Keys(wanted)) {
 		value := d.getenv(env)
@@ -212,14 +214,14 @@ func (d *doctor) addresses() {
 
 // search shows through what evidence is searched, what that costs, and whether it is about to end.
 func (d *doctor) search() {
-	r := d.config.Recipe
-	if !r.searches() {
-		return
+	for _, engine := range d.config.Recipe.engines() {
+		if b, err := planner.BackendNamed(engine); err == nil { // the configuration was checked
+			d.engine(b)
+		}
 	}
-	b, err := planner.BackendNamed(r.Planner.Backend)
-	if err != nil {
-		return // unreachable: the configuration was checked
-	}
+}
+
+func (d *doctor) engine(b planner.Backend) {
 	name, detail := "search "+b.Name, b.Doc
 	if at, ok := d.config.Runtime.Search[b.Name]; ok {
 		detail = at.Base
@@ -229,9 +231,9 @@ func (d *doctor) search() {
 	}
 	switch {
 	case b.Ended(d.now()):
-		d.fail(name, detail+"; it ended on "+b.Ends, "choose another recipe.planner.backend: assay list backends")
+		d.fail(name, detail+"; it ended on "+b.Ends, "choose another one: assay list backends")
 	case b.Ends != "":
-		d.warn(name, detail+"; it ends on "+b.Ends, "choose another recipe.planner.backend before that day")
+		d.warn(name, detail+"; it ends on "+b.Ends, "choose another one before that day")
 	default:
 		d.ok(name, detail)
 	}
