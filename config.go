@@ -146,6 +146,7 @@ type PlannerRecipe struct {
 	Domains     []string `yaml:"domains" json:"domains"`           // registrable domains that a hit must be on
 	FollowLinks bool     `yaml:"follow_links" json:"follow_links"` // a link post's target becomes a document too
 	Subreddits  []string `yaml:"subreddits" json:"subreddits"`     // where the backends reddit and arctic_shift search; empty means everywhere
+	Language    string   `yaml:"language" json:"language"`         // of the backend wikipedia, e.g. de; empty means en
 	Posts       string   `yaml:"posts" json:"posts"`               // where a post that is not imported is read: pool, oauth, arctic_shift
 
 	Agent AgentRecipe `yaml:"agent" json:"agent"`

@@ -60,6 +60,9 @@ func (c *Config) checkInterfaces(bad func(key, format string, args ...any)) {
 			bad("recipe.planner.subreddits", "%q is no name of a subreddit, which is written without r/", s)
 		}
 	}
+	if l := r.Planner.Language; l != "" && !planner.ValidLanguage(l) {
+		bad("recipe.planner.language", "%q is no language like en", l)
+	}
 	if r.asksReddit() {
 		c.checkReddit(bad)
 	}
@@ -220,6 +223,16 @@ func (w *Workspace) withdrawn(id string) (bool, error) {
 	return false, nil
 }
 
+// source reads a document of a backend that has its own, by its id.
+func (s stages) source(b planner.Backend) pipeline.Stage[string, corpus.Document] {
+	return pipeline.Stage[string, corpus.Document]{
+		Name: KindDocument + "/" + b.Name, Version: b.DocumentVersion,
+		Do: func(ctx context.Context, id string) (corpus.Document, error) {
+			return b.Document(ctx, s.w.planEnv(), id, nil)
+		},
+	}
+}
+
 // redditFullname is the fullname inside the id of a document of Reddit's.
 func redditFullname(id string) (string, bool) { return strings.CutPrefix(id, corpus.RedditID("")) }
 
@@ -255,6 +268,13 @@ func (k *walk) found(ctx context.Context, id, url string, beside []string) (corp
 		stage := k.stages.post(beside)
 		k.e.Expect(stage.Name, 1)
 		d, err := pipeline.Run(ctx, k.e, stage, fullname, fullname)
+		_, ok, err := k.settled(ctx, "document", err)
+		return d, ok, err
+	}
+	if b, ok := planner.SourceOf(id); ok {
+		stage := k.stages.source(b)
+		k.e.Expect(stage.Name, 1)
+		d, err := pipeline.Run(ctx, k.e, stage, id, id)
 		_, ok, err := k.settled(ctx, "document", err)
 		return d, ok, err
 	}

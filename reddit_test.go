@@ -103,6 +103,17 @@ func (w *redditWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		}
 		fmt.Fprint(rw, `{"query": {"more_results_available": false}, "web": {"results": [{"url": "https://www.reddit.com/r/harborville/comments/aa2/herring/"}, {"url": "https://elsewhere.example/"}]}}`)
 		return
+	case "/wiki/w/api.php":
+		page := `{"pageid": 7, "ns": 0, "title": "Herring toll", "canonicalurl": "https://en.wikipedia.org/wiki/Herring_toll", "extract": "The herring tolls of the harbor doubled in spring, as its articles tell.", "revisions": [{"revid": 70, "timestamp": "2026-01-02T03:04:05Z"}]}`
+		switch {
+		case q.Get("titles") != "":
+			page = `{"ns": 0, "title": "x", "missing": true}`
+		case q.Get("list") != "":
+			fmt.Fprint(rw, `{"batchcomplete": true, "query": {"search": [{"ns": 0, "pageid": 7, "title": "Herring toll"}]}}`)
+			return
+		}
+		fmt.Fprintf(rw, `{"batchcomplete": true, "query": {"pages": [%s]}}`, page)
+		return
 	case "/archive/api/posts/ids":
 		known := map[string]string{"aa1": herring["aa1"], "aa2": herring["aa2"], "aa3": herringPost("aa3", `, "selftext": "`+takenAway+`", "_meta": {"was_deleted_later": true, "removal_type": "deleted"}`)}
 		fmt.Fprintf(rw, `{"data": [%s]}`, strings.Join(things(ids, known, "%s"), ","))
@@ -164,7 +175,7 @@ runtime:
     token_url: http://` + w.addr() + `/token
   arctic_shift: {base: "http://` + w.addr() + `/archive"}
   searxng: {base: "http://` + w.addr() + `/searx"}
-  search: {brave: {base: "http://` + w.addr() + `/brave", key_env: HERRING_SECRET}}
+  search: {brave: {base: "http://` + w.addr() + `/brave", key_env: HERRING_SECRET}, wikipedia: {base: "http://` + w.addr() + `/wiki"}}
 `
 }
 
@@ -431,6 +442,21 @@ func TestPaidSearchInABuild(t *testing.T) {
 	}
 }
 
+// Articles of an encyclopedia are documents by their own ids, read through its interface, with revision
+// and licence.
+func TestWikipediaInABuild(t *testing.T) {
+	web := newRedditWeb(t)
+	w, _ := herringWorkspace(t, t.TempDir(), web.config("backend: wikipedia"))
+	rep, err := w.Build(t.Context(), BuildOptions{})
+	if err != nil || stageOf(t, rep, "document/wikipedia").Ran != 1 || stageOf(t, rep, "label/raguard").Ran != 2 {
+		t.Errorf("stages %+v, %v", rep.Pipeline.Stages, err)
+	}
+	shown, err := w.Show(t.Context(), "wikipedia:en:7")
+	if err != nil || !strings.Contains(string(shown), `"revision":"70"`) && !strings.Contains(string(shown), `"revision": "70"`) || !strings.Contains(string(shown), "CC BY-SA 4.0") {
+		t.Errorf("%s, %v", shown, err)
+	}
+}
+
 func TestArcticShiftInABuild(t *testing.T) {
 	web := newRedditWeb(t)
 	w, _ := herringWorkspace(t, t.TempDir(), web.config("backend: arctic_shift, posts: arctic_shift, subreddits: [harborville]"))
@@ -491,6 +517,8 @@ func TestInterfaceSettings(t *testing.T) {
 		{"a key over plain http", "recipe:\n  planner: {backend: serper}\nruntime:\n  search: {serper: {base: \"http://search.example\"}}\n", "over https alone"},
 		{"Google without an engine", "recipe:\n  planner: {backend: google_cse}\n", "runtime.search.google_cse.engine_id"},
 		{"Google with one", "recipe:\n  planner: {backend: google_cse}\nruntime:\n  search: {google_cse: {engine_id: e1}}\n", ""},
+		{"a language that is none", "recipe:\n  planner: {backend: wikipedia, language: English}\n", "recipe.planner.language"},
+		{"German", "recipe:\n  planner: {backend: wikipedia, language: de}\n", ""},
 		{"X by mistake", "recipe:\n  planner: {backend: x}\n", "runtime.search.x.on"},
 		{"X on purpose", "recipe:\n  planner: {backend: x}\nruntime:\n  search: {x: {on: true}}\n", ""},
 		{"no User-Agent", "recipe:\n  planner: {posts: oauth}\n", "runtime.reddit.user_agent"},

@@ -368,7 +368,7 @@ func (w *Workspace) planSettings() planner.Settings {
 	}
 	return planner.Settings{
 		Gate:   gate,
-		Policy: p.Policy, Variants: p.Variants, PerVariant: p.PerVariant, Keep: p.Keep, K: p.RRF, Backend: p.Backend, Domains: p.Domains, Subreddits: p.Subreddits,
+		Policy: p.Policy, Variants: p.Variants, PerVariant: p.PerVariant, Keep: p.Keep, K: p.RRF, Backend: p.Backend, Domains: p.Domains, Subreddits: p.Subreddits, Language: p.Language,
 		Endpoint: m.Endpoint, Model: m.Model, Temperature: m.Temperature, TopP: m.TopP, Seed: m.Seed, MaxTokens: m.MaxTokens,
 	}
 }

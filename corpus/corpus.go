@@ -128,6 +128,8 @@ type Document struct {
 	BodyStatus  BodyStatus `json:"body_status"`
 	SHA256      string     `json:"sha256"`            // of Content()
 	Outbound    string     `json:"outbound,omitzero"` // where a link post links to
+	Revision    string     `json:"revision,omitzero"` // of the text, as its source numbers it
+	Licence     string     `json:"licence,omitzero"`  // under which its source gives the text, "" where it does not say
 	Flags       []string   `json:"flags,omitzero"`
 	Number      int        `json:"number,omitzero"` // row number in the table it was imported from
 }
@@ -153,9 +155,10 @@ func (d Document) Seal() Document {
 
 // A Hit is one search result as a query variant returned it.
 type Hit struct {
-	Variant int    `json:"variant"` // index of the query in Trace.Queries; -1 for an imported pair
-	Rank    int    `json:"rank"`    // from 1
-	Source  string `json:"source"`  // backend, or the table of an imported pair
+	Variant int    `json:"variant"`      // index of the query in Trace.Queries; -1 for an imported pair
+	Rank    int    `json:"rank"`         // from 1
+	Source  string `json:"source"`       // backend, or the table of an imported pair
+	Via     string `json:"via,omitzero"` // the title that led to the document, where that is not its own
 }
 
 // A Candidate is a document that a search led to, with every hit that found it.

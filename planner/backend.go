@@ -33,6 +33,7 @@ type Backend struct {
 // Backends lists the search engines by name.
 var Backends = []Backend{
 	arcticShift,
+	arxiv,
 	brave,
 	gdelt,
 	googleCSE,
@@ -42,6 +43,7 @@ var Backends = []Backend{
 	serpapi,
 	serper,
 	tavily,
+	wikipedia,
 	xPosts,
 }
 
@@ -65,6 +67,16 @@ func (b Backend) Find(ctx context.Context, env Env, q Query) ([]Result, error) {
 // Ended reports whether the owner of the interface answers no more.
 func (b Backend) Ended(now time.Time) bool {
 	return b.Ends != "" && now.UTC().Format(time.DateOnly) >= b.Ends
+}
+
+// SourceOf finds the backend that reads the document with an id.
+func SourceOf(id string) (Backend, bool) {
+	for _, b := range Backends {
+		if b.Document != nil && strings.HasPrefix(id, b.Name+":") {
+			return b, true
+		}
+	}
+	return Backend{}, false
 }
 
 // BackendNamed finds a backend; the error names the known ones.

@@ -91,7 +91,7 @@ func (f fault) class() fetch.Class {
 		return fetch.ClassOK
 	case f.reason == ReasonQuota, f.reason == ReasonCredentials, f.reason == ReasonForbidden, f.final:
 		return fetch.ClassBlocked
-	case f.reason == ReasonRateLimit:
+	case f.reason == ReasonRateLimit, f.reason == ReasonIncomplete:
 		return fetch.ClassThrottled
 	}
 	return fetch.ClassFailed

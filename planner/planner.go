@@ -41,6 +41,7 @@ type Settings struct {
 	Kinds      []string `json:"kinds,omitzero"`       // of documents; empty means posts
 	Gate       Gate     `json:"gate,omitzero"`        // what a document needs to take one of the places
 	Subreddits []string `json:"subreddits,omitzero"`  // for backends that search in them; empty means everywhere
+	Language   string   `json:"language,omitzero"`    // of an encyclopedia; empty means en
 
 	// Of the agentic search, nil for any other policy.
 	Agent *Agent `json:"agent,omitempty"`
@@ -154,13 +155,13 @@ func Plan(ctx context.Context, env Env, s Settings, c corpus.Claim) (corpus.Trac
 	}
 	f := fusion{k: s.K, byID: map[string]int{}}
 	for variant, text := range trace.Queries {
-		results, err := engine.Find(ctx, env, Query{Text: text, Domains: s.Domains, Kinds: s.Kinds, Subreddits: s.Subreddits, K: s.PerVariant})
+		results, err := engine.Find(ctx, env, Query{Text: text, Domains: s.Domains, Kinds: s.Kinds, Subreddits: s.Subreddits, Language: s.Language, K: s.PerVariant})
 		if err != nil {
 			return corpus.Trace{}, fmt.Errorf("plan %s: query %q: %w", c.ID, text, err)
 		}
 		for i, r := range results[:min(len(results), s.PerVariant)] {
 			id, url, reason := canonical(r, s.Domains)
-			f.add(id, url, cmp.Or(r.Drop, reason), corpus.Hit{Variant: variant, Rank: i + 1, Source: engine.Name})
+			f.add(id, url, cmp.Or(r.Drop, reason), corpus.Hit{Variant: variant, Rank: i + 1, Source: engine.Name, Via: r.Via})
 		}
 	}
 	if s.Gate != GateOpen && env.Document != nil {
