@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -80,7 +81,8 @@ func TestHD12Wikipedia(t *testing.T) {
 	}
 	for id, want := range map[string]string{"wikipedia:en:13": DropDisambiguation, "wikipedia:en:99": ReasonGone} {
 		_, err := wikipedia.Document(t.Context(), env, id, nil)
-		if x, ok := err.(*corpus.ExcludedError); !ok || x.Excluded() != want {
+		var x *corpus.ExcludedError
+		if !errors.As(err, &x) || x.Excluded() != want {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
@@ -318,7 +320,8 @@ func TestRealWikipedia(t *testing.T) {
 				}
 				d, err := wikipedia.Document(t.Context(), env, "wikipedia:en:"+strconv.Itoa(id), nil)
 				if r.pages[0].ambiguous() {
-					if x, ok := err.(*corpus.ExcludedError); !ok || x.Excluded() != DropDisambiguation {
+					var x *corpus.ExcludedError
+					if !errors.As(err, &x) || x.Excluded() != DropDisambiguation {
 						t.Errorf("a page of meanings: %v", err)
 					}
 				} else if err != nil || len([]rune(d.Text)) < n-2 || len([]rune(d.Text)) > n {
