@@ -102,16 +102,19 @@ func (m RatingMap) Knows(raw string) bool {
 	return mapped || queued
 }
 
+// politifactScale shows every word of the truth-o-meter, and some of the flip-o-meter.
+const politifactScale = "https://www.politifact.com/factchecks/list/"
+
 // PolitiFactRatings is the truth-o-meter, with the machine words and the readers' labels, and the
 // flip-o-meter, which rates consistency, not truth.
 var PolitiFactRatings = RatingMap{Source: "politifact", Version: 1, Ratings: map[string]Rating{
-	"true": {Slug: "true", Verdict: True}, "mostly_true": {Slug: "mostly_true", Verdict: MostlyTrue},
-	"half_true": {Slug: "half_true", Verdict: HalfTrue}, "barely_true": {Slug: "mostly_false", Verdict: MostlyFalse},
-	"mostly_false": {Slug: "mostly_false", Verdict: MostlyFalse}, "false": {Slug: "false", Verdict: False},
-	"pants_fire": {Slug: "pants_on_fire", Verdict: False}, "pants_on_fire": {Slug: "pants_on_fire", Verdict: False},
-	"fire":      {Slug: "pants_on_fire", Verdict: False},
-	"full_flop": {Slug: "full_flop", Exclude: "flip_o_meter"}, "half_flip": {Slug: "half_flip", Exclude: "flip_o_meter"},
-	"no_flip": {Slug: "no_flip", Exclude: "flip_o_meter"},
+	"true": {Slug: "true", Verdict: True, Evidence: politifactScale}, "mostly_true": {Slug: "mostly_true", Verdict: MostlyTrue, Evidence: politifactScale},
+	"half_true": {Slug: "half_true", Verdict: HalfTrue, Evidence: politifactScale}, "barely_true": {Slug: "mostly_false", Verdict: MostlyFalse, Evidence: politifactScale},
+	"mostly_false": {Slug: "mostly_false", Verdict: MostlyFalse, Evidence: politifactScale}, "false": {Slug: "false", Verdict: False, Evidence: politifactScale},
+	"pants_fire": {Slug: "pants_on_fire", Verdict: False, Evidence: politifactScale}, "pants_on_fire": {Slug: "pants_on_fire", Verdict: False, Evidence: politifactScale},
+	"fire":      {Slug: "pants_on_fire", Verdict: False, Evidence: politifactScale},
+	"full_flop": {Slug: "full_flop", Exclude: "flip_o_meter", Evidence: "https://www.politifact.com/factchecks/2013/jan/09/kasim-reed/atlanta-mayor-shifts-same-sex-marriage/"}, "half_flip": {Slug: "half_flip", Exclude: "flip_o_meter", Evidence: "https://www.politifact.com/factchecks/2012/aug/21/john-barge/ga-superintendents-statement-draws-flip-flop-charg/"},
+	"no_flip": {Slug: "no_flip", Exclude: "flip_o_meter", Evidence: politifactScale},
 }}
 
 // AVeriTeCRatings are the four labels of AVeriTeC. Conflicting evidence, or evidence that was picked to
@@ -167,10 +170,30 @@ var SixWayRatings = RatingMap{Source: "six_way", Version: 1, Ratings: map[string
 
 // SnopesRatings are the ratings of Snopes that are degrees of truth. Miscaptioned, outdated, legend,
 // satire and attributions are not, and wait for a person.
-var SnopesRatings = RatingMap{Source: "snopes", Version: 1, Ratings: map[string]Rating{
-	"true": {Slug: "true", Verdict: True}, "mostly_true": {Slug: "mostly_true", Verdict: MostlyTrue}, "mixture": {Slug: "mixture", Verdict: HalfTrue},
-	"mostly_false": {Slug: "mostly_false", Verdict: MostlyFalse}, "false": {Slug: "false", Verdict: False}, "unproven": {Slug: "unproven", Verdict: Uncertain},
-}}
+var SnopesRatings = RatingMap{Source: "snopes", Version: 2,
+	Ratings: map[string]Rating{
+		"true":         {Slug: "true", Verdict: True, Evidence: "https://www.snopes.com/fact-check/hockey-pucks-shooting-defense/"},
+		"mostly_true":  {Slug: "mostly_true", Verdict: MostlyTrue, Evidence: "https://www.snopes.com/fact-check/trump-wampanoag-land/"},
+		"mixture":      {Slug: "mixture", Verdict: HalfTrue, Evidence: "https://www.snopes.com/fact-check/matthew-whitaker-judges/"},
+		"mostly_false": {Slug: "mostly_false", Verdict: MostlyFalse, Evidence: "https://www.snopes.com/fact-check/elizabethtown-college-white-privilege/"},
+		"false":        {Slug: "false", Verdict: False, Evidence: "https://www.snopes.com/fact-check/christmas-story-marathon-tbs/"},
+		"unproven":     {Slug: "unproven", Verdict: Uncertain, Evidence: "https://www.snopes.com/fact-check/marie-yovanovitch-net-worth/"},
+	},
+	Queued: map[string]string{
+		"correct_attribution":  "https://www.snopes.com/fact-check/wallace-american-fascism/",
+		"misattributed":        "https://www.snopes.com/fact-check/winston-churchill-on-muslims-and-minority-rights/",
+		"miscaptioned":         "https://www.snopes.com/fact-check/walmart-looting-video/",
+		"outdated":             "https://www.snopes.com/fact-check/survivors-384th-af-squadron/",
+		"legend":               "https://www.snopes.com/fact-check/indianapolis-area-code/",
+		"scam":                 "https://www.snopes.com/fact-check-ratings/",
+		"fake":                 "https://www.snopes.com/fact-check-ratings/",
+		"recall":               "https://www.snopes.com/fact-check-ratings/",
+		"labeled_satire":       "https://www.snopes.com/fact-check-ratings/",
+		"originated_as_satire": "https://www.snopes.com/fact-check-ratings/",
+		"research_in_progress": "https://www.snopes.com/fact-check-ratings/",
+		"lost_legend":          "https://www.snopes.com/fact-check-ratings/",
+	},
+}
 
 // RatingMaps lists every map by source, for the release and for assay list.
 var RatingMaps = []RatingMap{

