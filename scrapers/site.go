@@ -114,6 +114,7 @@ var All = []Site{
 	thequint,
 	thip,
 	tsek,
+	usatoday,
 	usgs,
 	variety,
 	verafiles,
