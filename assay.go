@@ -18,7 +18,8 @@
 //
 // The root puts them in a row:
 //
-//	discover -> parse -> plan -> document -> zero -> label -> release
+//	discover -> parse -> category -> plan -> document -> zero -> label -> release
+//	discover -> read -> extract -> a person's decision -> parse
 //
 // A walk (walk.go) goes from the live references through these stages. Build runs what is stale,
 // Status explains it, Release collects what is fresh; all three are the same walk over an engine in
@@ -34,6 +35,8 @@ const (
 	KindDiscover = "discover"
 	KindParse    = "parse"
 	KindRead     = "read"
+	KindExtract  = "extract"
+	KindCategory = "category"
 	KindPlan     = "plan"
 	KindDocument = "document"
 	KindZero     = "zero"
@@ -53,6 +56,8 @@ func Stages() []StageKind {
 		{KindDiscover, "a listing page of a site gives references to item pages and the next listing"},
 		{KindParse, "an item page or an imported row gives claims"},
 		{KindRead, "an item page of news or an institution gives documents"},
+		{KindExtract, "a document gives candidates for claims, which wait for a person"},
+		{KindCategory, "a claim whose category no rule tells gives one"},
 		{KindPlan, "a claim gives queries and the documents that they find"},
 		{KindDocument, "an address that a search or a post leads to gives a document"},
 		{KindZero, "a claim alone gives the annotator's answer without evidence"},

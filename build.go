@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
 	"time"
 
+	"assay/annotate"
 	"assay/corpus"
 	"assay/fetch"
 	"assay/kv"
@@ -41,18 +43,19 @@ type BuildOptions struct {
 
 // BuildReport is what a build did. Labels, Agreement and Recall are over what the walk met, fresh or new.
 type BuildReport struct {
-	Pipeline  pipeline.Report   `json:"pipeline"`
-	Fetch     fetch.Stats       `json:"fetch"`
-	LLM       llm.Stats         `json:"llm"`
-	Labels    map[string]int    `json:"labels"`
-	Examples  map[string]string `json:"examples"` // for each label the pair with the smallest id
-	Effects   map[string]int    `json:"effects"`
-	Agreement *Agreement        `json:"agreement,omitempty"`
-	Recall    *Recall           `json:"recall,omitempty"`
-	Release   *ReleaseResult    `json:"release,omitempty"`
-	Canaries  []llm.Canary      `json:"canaries,omitempty"` // what the models in use were found to do
-	Corrupt   []string          `json:"corrupt"`            // records that could not be read and were made again
-	TimeUp    bool              `json:"time_up"`
+	Pipeline   pipeline.Report   `json:"pipeline"`
+	Fetch      fetch.Stats       `json:"fetch"`
+	LLM        llm.Stats         `json:"llm"`
+	Labels     map[string]int    `json:"labels"`
+	Examples   map[string]string `json:"examples"` // for each label the pair with the smallest id
+	Effects    map[string]int    `json:"effects"`
+	Candidates map[string]int    `json:"candidates,omitempty"` // claims found in documents: "found", and refused ones by reason
+	Agreement  *Agreement        `json:"agreement,omitempty"`
+	Recall     *Recall           `json:"recall,omitempty"`
+	Release    *ReleaseResult    `json:"release,omitempty"`
+	Canaries   []llm.Canary      `json:"canaries,omitempty"` // what the models in use were found to do
+	Corrupt    []string          `json:"corrupt"`            // records that could not be read and were made again
+	TimeUp     bool              `json:"time_up"`
 }
 
 // Agreement compares our labels with those that an imported table published.
@@ -179,6 +182,7 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 		return rep, err
 	}
 	rep.LLM = w.llm.Stats()
+	rep.Candidates = m.candidates
 	rep.Labels, rep.Examples, rep.Effects, rep.Agreement, rep.Recall = m.labels, m.examples, m.effects, m.agreement(), m.recallAt()
 	if o.DryRun || o.Until != "" || o.Only != "" {
 		return rep, w.keepReport(rep)
@@ -213,6 +217,7 @@ type measures struct {
 	compared        map[string]bool // published labels, by row and document
 	examples        map[string]string
 	calls           map[string]bool
+	candidates      map[string]int
 	ours, theirs    []string
 	recall          []float64
 }
@@ -220,7 +225,7 @@ type measures struct {
 func newMeasures() *measures {
 	return &measures{
 		labels: map[string]int{}, effects: map[string]int{}, pairs: map[string]bool{}, compared: map[string]bool{},
-		examples: map[string]string{}, calls: map[string]bool{},
+		examples: map[string]string{}, calls: map[string]bool{}, candidates: map[string]int{},
 	}
 }
 
@@ -235,6 +240,18 @@ func (m *measures) visitor() visitor {
 				m.mu.Lock()
 				defer m.mu.Unlock()
 				m.recall = append(m.recall, r)
+			}
+			return nil
+		},
+		extract: func(_ corpus.Document, x annotate.Extraction) error {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			for _, id := range append(slices.Clone(x.Calls), x.Call) {
+				m.calls[id] = true
+			}
+			m.candidates["found"] += len(x.Candidates)
+			for _, r := range x.Refused {
+				m.candidates["refused: "+r.Reason]++
 			}
 			return nil
 		},

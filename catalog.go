@@ -38,6 +38,11 @@ var catalog = []struct {
 			return Entry{Name: b.Name, Version: strconv.Itoa(b.Version), Proven: b.Proven, Doc: b.Doc}
 		})
 	}},
+	{"categories", func() []Entry {
+		return entries(corpus.Categories, func(c corpus.Category) Entry {
+			return Entry{Name: string(c), Doc: "recipe.categories keeps claims of the named ones"}
+		})
+	}},
 	{"dumps", func() []Entry {
 		return entries(planner.Dumps, func(d planner.Dump) Entry { return Entry{Name: d.Name, Proven: d.Proven, Doc: d.Doc} })
 	}},
@@ -45,6 +50,9 @@ var catalog = []struct {
 		return entries(llm.Profiles, func(p llm.Profile) Entry {
 			return Entry{Name: p.Name, Proven: p.Proven, Reference: p.Reference, Doc: p.Doc}
 		})
+	}},
+	{"extractors", func() []Entry {
+		return entries(annotate.Extractors, func(x annotate.Extractor) Entry { return Entry{x.Name, strconv.Itoa(x.Version), "", "", x.Doc} })
 	}},
 	{"formats", func() []Entry {
 		return entries(output.Formats, func(f output.Format) Entry { return Entry{Name: f.Name, Doc: f.Doc} })

@@ -96,13 +96,18 @@ type Recipe struct {
 	Dates      Dates        `yaml:"dates" json:"dates"`       // of the statement
 	Projection string       `yaml:"projection" json:"projection"`
 	// Ratings maps printed ratings that no shipped map names, by source: {politifact: {"no idea": uncertain}}.
-	Ratings  map[string]map[string]corpus.Verdict `yaml:"ratings" json:"ratings"`
-	Limits   Limits                               `yaml:"limits" json:"limits"`
-	Evidence []string                             `yaml:"evidence" json:"evidence"`
-	Planner  PlannerRecipe                        `yaml:"planner" json:"planner"`
-	Label    LabelRecipe                          `yaml:"label" json:"label"`
-	Models   map[string]Role                      `yaml:"models" json:"models"`
-	Formats  []string                             `yaml:"formats" json:"formats"`
+	Ratings map[string]map[string]corpus.Verdict `yaml:"ratings" json:"ratings"`
+	Limits  Limits                               `yaml:"limits" json:"limits"`
+	Extract ExtractRecipe                        `yaml:"extract" json:"extract"`
+	// Categories are those whose claims belong to the corpus; empty means all, those without one included.
+	Categories []string `yaml:"categories" json:"categories"`
+	// CategoryBy says who may tell a claim's category: CategoryRule, and CategoryModel where no rule decides.
+	CategoryBy []string        `yaml:"category_by" json:"category_by"`
+	Evidence   []string        `yaml:"evidence" json:"evidence"`
+	Planner    PlannerRecipe   `yaml:"planner" json:"planner"`
+	Label      LabelRecipe     `yaml:"label" json:"label"`
+	Models     map[string]Role `yaml:"models" json:"models"`
+	Formats    []string        `yaml:"formats" json:"formats"`
 }
 
 // Values of Recipe.Discover and Recipe.Evidence.
@@ -110,6 +115,9 @@ const (
 	DiscoverListing  = "listing"  // the site's own listing pages
 	DiscoverStored   = "stored"   // stored pages whose address a site recognises
 	DiscoverImported = "imported" // rows of imported claims tables and pairs
+
+	CategoryRule  = corpus.CategoryFromRule  // by the tags of the page, else by what its source is about
+	CategoryModel = corpus.CategoryFromModel // the model of the role category
 
 	EvidenceSearch = "search" // the planner's search
 	EvidencePairs  = "pairs"  // imported (claim, document) pairs
@@ -152,6 +160,13 @@ type PlannerRecipe struct {
 	Agent AgentRecipe `yaml:"agent" json:"agent"`
 }
 
+// ExtractRecipe is how statements are found in documents of newsrooms and institutions.
+type ExtractRecipe struct {
+	Extractor     string `yaml:"extractor" json:"extractor"` // "" finds none
+	PerDocument   int    `yaml:"per_document" json:"per_document"`
+	DocumentChars int    `yaml:"document_chars" json:"document_chars"`
+}
+
 // LabelRecipe is how pairs are labelled (methods 3.1, stage 3).
 type LabelRecipe struct {
 	Protocol      string `yaml:"protocol" json:"protocol"`
@@ -161,7 +176,8 @@ type LabelRecipe struct {
 	DocumentChars int    `yaml:"document_chars" json:"document_chars"`
 }
 
-// Role is the model that answers in one role: keywords, annotate, zero; plan and analyse for the agentic search.
+// Role is the model that answers in one role: keywords, annotate, zero; plan and analyse for the agentic search;
+// extract and category, which are the model of annotate where they are not named.
 type Role struct {
 	Endpoint    string   `yaml:"endpoint" json:"endpoint"` // name of an entry of Runtime.Endpoints
 	Model       string   `yaml:"model" json:"model"`
@@ -589,6 +605,18 @@ func (c *Config) check() error {
 	for _, e := range r.Evidence {
 		oneOf("recipe.evidence", e, EvidenceSearch, EvidencePairs)
 	}
+	if r.Extract.Extractor != "" {
+		oneOf("recipe.extract.extractor", r.Extract.Extractor, names(annotate.Extractors, func(e annotate.Extractor) string { return e.Name })...)
+	}
+	for _, name := range r.Categories {
+		oneOf("recipe.categories", name, names(corpus.Categories, func(c corpus.Category) string { return string(c) })...)
+	}
+	for _, by := range r.CategoryBy {
+		oneOf("recipe.category_by", by, CategoryRule, CategoryModel)
+	}
+	if len(r.Categories) > 0 && len(r.CategoryBy) == 0 {
+		bad("recipe.categories", "category_by is empty, so no claim has a category")
+	}
 	for _, s := range r.Sites {
 		oneOf("recipe.sites", s.Name, names(scrapers.All, func(s scrapers.Site) string { return s.Name })...)
 		if u, err := url.Parse(s.Base); err == nil && u.User != nil {
@@ -635,6 +663,7 @@ func (c *Config) check() error {
 	for key, n := range map[string]int{
 		"recipe.planner.variants": r.Planner.Variants, "recipe.planner.per_variant": r.Planner.PerVariant - 1,
 		"recipe.planner.keep": r.Planner.Keep - 1, "recipe.planner.rrf_k": r.Planner.RRF - 1,
+		"recipe.extract.per_document": r.Extract.PerDocument, "recipe.extract.document_chars": r.Extract.DocumentChars,
 		"recipe.label.document_chars": r.Label.DocumentChars - 200, "runtime.workers": rt.Workers,
 		"runtime.max_calls": rt.MaxCalls, "recipe.limits.redirects": r.Limits.Redirects,
 		"recipe.limits.page": int(r.Limits.Page), "recipe.limits.decompressed": int(r.Limits.Decompressed), "recipe.limits.feed": int(r.Limits.Feed),
@@ -663,17 +692,15 @@ func (c *Config) check() error {
 		}
 	}
 	for _, role := range []string{"annotate", "keywords", "zero"} {
-		m, ok := r.Models[role]
-		if !ok {
+		if _, ok := r.Models[role]; !ok {
 			bad("recipe.models", "role %q is missing", role)
-			continue
-		}
-		if _, ok := rt.Endpoints[m.Endpoint]; !ok {
-			bad("recipe.models."+role+".endpoint", "%q is no entry of runtime.endpoints (%s)", m.Endpoint, strings.Join(sortedKeys(rt.Endpoints), ", "))
 		}
 	}
 	for _, role := range sortedKeys(r.Models) {
 		m := r.Models[role]
+		if _, ok := rt.Endpoints[m.Endpoint]; !ok {
+			bad("recipe.models."+role+".endpoint", "%q is no entry of runtime.endpoints (%s)", m.Endpoint, strings.Join(sortedKeys(rt.Endpoints), ", "))
+		}
 		// A record names the model that was asked; the word comparer must never stand there as another.
 		switch e, ok := rt.Endpoints[m.Endpoint]; {
 		case ok && e.Provider == "builtin" && m.Model != "builtin":

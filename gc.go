@@ -20,7 +20,8 @@ import (
 	"assay/pipeline"
 )
 
-// GC drops what neither the live references reach nor a kept release cites: items of stages, exchanges
+// GC drops what neither the live references reach nor a kept release cites nor a person may still decide
+// on: items of stages, exchanges
 // with their bodies, and model replies. Imported rows, pairs and documents stay, and so does the record
 // of every call, since money is the sum of the records.
 func (w *Workspace) GC(ctx context.Context) (kv.GCReport, error) {
@@ -38,10 +39,15 @@ func (w *Workspace) GC(ctx context.Context) (kv.GCReport, error) {
 	if err := cited.follow(e); err != nil {
 		return kv.GCReport{}, fmt.Errorf("gc: %w", err)
 	}
-	// Listings stay, since they are few and say what else there was; so does what a release rests on.
+	// Listings stay, since they are few and say what else there was; so does what a release rests on. News
+	// is listed for days only, and what was found in it may wait longer for a person.
 	keep := func(stage, key string) bool {
 		kind, _, _ := strings.Cut(stage, "/")
-		return touched.Item(stage, key) || cited.items[key] || kind == KindDiscover
+		return touched.Item(stage, key) || cited.items[key] || kind == KindDiscover || kind == KindRead || kind == KindExtract
+	}
+	asked := map[string]bool{}
+	for dep := range answersOf(e, func(stage, key string) bool { return keep(stage, key) && strings.HasPrefix(stage, KindExtract+"/") }, &readErr) {
+		asked[dep] = true
 	}
 	exchanges, err := fetch.Keep(w.store, answersOf(e, keep, &readErr))
 	err = errors.Join(err, readErr)
@@ -55,7 +61,7 @@ func (w *Workspace) GC(ctx context.Context) (kv.GCReport, error) {
 			return keep(stage, item)
 		case llm.BucketRaw, llm.BucketAnswers:
 			id := kv.Parts(key)[0]
-			return touched.Dep(llm.DepPrefix+id) || cited.calls[id]
+			return touched.Dep(llm.DepPrefix+id) || cited.calls[id] || asked[llm.DepPrefix+id]
 		}
 		return exchanges(bucket, key)
 	})

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -344,6 +345,13 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	}
 	for _, t := range scrapers.Tables {
 		f.Stages[k.row(t).Name] = t.Version
+	}
+	f.Stages[k.candidates().Name] = k.candidates().Version
+	if r.Extract.Extractor != "" {
+		f.Stages[k.extract().Name] = k.extract().Version
+	}
+	if slices.Contains(r.CategoryBy, CategoryModel) {
+		f.Stages[k.category().Name] = k.category().Version
 	}
 	f.Stages[k.plan().Name], f.Stages[k.document().Name] = k.plan().Version, k.document().Version
 	f.Stages[k.zero().Name], f.Stages[k.label().Name] = k.zero().Version, k.label().Version

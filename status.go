@@ -2,6 +2,7 @@ package assay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"assay/annotate"
 	"assay/corpus"
 	"assay/fetch"
 	"assay/kv"
@@ -33,13 +35,14 @@ type Reader interface {
 // StatusReport says how fresh every stage is.
 type StatusReport struct {
 	pipeline.Report
-	Withheld map[string]int `json:"withheld"` // what a release would leave out, by reason
-	Building bool           `json:"building"` // a build runs in the process that answered
-	Ratings  int            `json:"ratings_waiting"`
-	Spent    llm.Spend      `json:"spent"`             // over the life of the workspace: the sum of the call records
-	Searches fetch.Spend    `json:"searches,omitzero"` // likewise, the sum of the records of paid requests
-	Sources  []SourceState  `json:"sources"`
-	Held     []Stop         `json:"held"` // guard rails that wait for a person
+	Withheld   map[string]int `json:"withheld"` // what a release would leave out, by reason
+	Building   bool           `json:"building"` // a build runs in the process that answered
+	Ratings    int            `json:"ratings_waiting"`
+	Candidates int            `json:"candidates_waiting"`
+	Spent      llm.Spend      `json:"spent"`             // over the life of the workspace: the sum of the call records
+	Searches   fetch.Spend    `json:"searches,omitzero"` // likewise, the sum of the records of paid requests
+	Sources    []SourceState  `json:"sources"`
+	Held       []Stop         `json:"held"` // guard rails that wait for a person
 }
 
 // SourceState is when a source of the recipe was released last.
@@ -88,6 +91,10 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	if err != nil {
 		return StatusReport{}, err
 	}
+	candidates, err := w.listCandidates(ListQuery{State: "waiting"})
+	if err != nil {
+		return StatusReport{}, err
+	}
 	spent, err := w.llm.Spend()
 	searches, fetchErr := w.fetch.Spend()
 	if err := errors.Join(err, fetchErr); err != nil {
@@ -103,7 +110,7 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	}
 	w.engine.RLock()
 	defer w.engine.RUnlock()
-	return StatusReport{Sources: sources, Held: held.Stops, Report: e.Report(), Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: len(waiting), Spent: spent, Searches: searches}, nil
+	return StatusReport{Sources: sources, Held: held.Stops, Report: e.Report(), Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: len(waiting), Candidates: len(candidates), Spent: spent, Searches: searches}, nil
 }
 
 // Why explains the items whose key is item or, for an address or a claim, that lead to it.
@@ -136,7 +143,7 @@ func (w *Workspace) Why(ctx context.Context, item string) ([]pipeline.Explanatio
 
 // ListQuery chooses items of a stage. Empty fields choose all.
 type ListQuery struct {
-	Stage  string `json:"stage"`           // a kind, kind/plugin, or "ratings" for the queue
+	Stage  string `json:"stage"`           // a kind, kind/plugin, or a queue: "ratings", "candidates"
 	State  string `json:"state,omitzero"`  // done, excluded, failed, waiting
 	Reason string `json:"reason,omitzero"` // of an exclusion or failure
 	Label  string `json:"label,omitzero"`  // of label items
@@ -147,7 +154,7 @@ type ListQuery struct {
 
 // Check reports what is wrong with a query.
 func (q ListQuery) Check() error {
-	kinds := append(names(Stages()[:len(Stages())-1], func(s StageKind) string { return s.Kind }), "ratings")
+	kinds := append(names(Stages()[:len(Stages())-1], func(s StageKind) string { return s.Kind }), "ratings", candidatesName)
 	kind, _, _ := strings.Cut(q.Stage, "/")
 	for _, f := range []struct {
 		what, value string
@@ -181,6 +188,9 @@ func (w *Workspace) List(ctx context.Context, q ListQuery) ([]Listed, error) {
 	}
 	if err := q.Check(); err != nil {
 		return nil, err
+	}
+	if q.Stage == candidatesName {
+		return w.listCandidates(q)
 	}
 	e := w.newEngine(pipeline.Options{Explain: true})
 	texts := map[string]string{}
@@ -232,7 +242,7 @@ func (w *Workspace) describe(e *pipeline.Engine, l *Listed, texts map[string]str
 		}
 		return err
 	}
-	if l.State != "done" || kind != KindLabel && kind != KindParse && kind != KindPlan {
+	if l.State != "done" || !slices.Contains([]string{KindParse, KindRead, KindExtract, KindCategory, KindPlan, KindLabel}, kind) {
 		return nil
 	}
 	item, ok, err := e.Item(l.Stage, l.Key)
@@ -257,6 +267,26 @@ func (w *Workspace) describe(e *pipeline.Engine, l *Listed, texts map[string]str
 		for _, c := range claims {
 			l.Summary = strings.TrimSpace(l.Summary + " " + c.ID + " " + c.Rating + " " + c.Text)
 		}
+	case KindRead:
+		var docs []corpus.Document
+		if err := json.Unmarshal(item.Out, &docs); err != nil {
+			return fmt.Errorf("read %s %s: %w", l.Stage, l.Key, err)
+		}
+		for _, d := range docs {
+			l.Summary = strings.TrimSpace(l.Summary + " " + d.ID + " " + d.Title)
+		}
+	case KindExtract:
+		var x annotate.Extraction
+		if err := json.Unmarshal(item.Out, &x); err != nil {
+			return fmt.Errorf("read %s %s: %w", l.Stage, l.Key, err)
+		}
+		l.Summary = fmt.Sprintf("%d candidates, %d refused", len(x.Candidates), len(x.Refused))
+	case KindCategory:
+		var c annotate.Categorised
+		if err := json.Unmarshal(item.Out, &c); err != nil {
+			return fmt.Errorf("read %s %s: %w", l.Stage, l.Key, err)
+		}
+		l.Summary = fmt.Sprintf("%s %.2f", cmp.Or(string(c.Category), "none"), c.Confidence)
 	case KindPlan:
 		var trace corpus.Trace
 		if err := json.Unmarshal(item.Out, &trace); err != nil {
@@ -311,20 +341,24 @@ func (w *Workspace) listRatings() ([]Listed, error) {
 
 // provenance is what Show tells of a record: the record, and what led to it.
 type provenance struct {
-	ID        string           `json:"id"`
-	Claim     *corpus.Claim    `json:"claim,omitempty"`
-	Former    string           `json:"former,omitzero"`  // why the claim is not there any more
-	Claims    []corpus.Claim   `json:"claims,omitempty"` // of a page or a row
-	Document  *corpus.Document `json:"document,omitempty"`
-	Trace     *corpus.Trace    `json:"trace,omitempty"`
-	Zero      json.RawMessage  `json:"zero,omitempty"`
-	Label     *corpus.Label    `json:"label,omitempty"`
-	Labels    []corpus.Label   `json:"labels,omitempty"`
-	Items     []shownItem      `json:"items,omitempty"`
-	Exchanges []fetch.Exchange `json:"exchanges,omitempty"`
-	Leads     []Lead           `json:"leads,omitempty"`
-	Links     []corpus.Link    `json:"links,omitempty"`
-	Calls     []llm.Record     `json:"calls,omitempty"`
+	ID         string                 `json:"id"`
+	Claim      *corpus.Claim          `json:"claim,omitempty"`
+	Former     string                 `json:"former,omitzero"`  // why the claim is not there any more
+	Claims     []corpus.Claim         `json:"claims,omitempty"` // of a page or a row
+	Candidate  *corpus.CandidateClaim `json:"candidate,omitempty"`
+	Decisions  []corpus.Decision      `json:"decisions,omitempty"`
+	Documents  []corpus.Document      `json:"documents,omitempty"` // of a page of news or an institution
+	Extraction *annotate.Extraction   `json:"extraction,omitempty"`
+	Document   *corpus.Document       `json:"document,omitempty"`
+	Trace      *corpus.Trace          `json:"trace,omitempty"`
+	Zero       json.RawMessage        `json:"zero,omitempty"`
+	Label      *corpus.Label          `json:"label,omitempty"`
+	Labels     []corpus.Label         `json:"labels,omitempty"`
+	Items      []shownItem            `json:"items,omitempty"`
+	Exchanges  []fetch.Exchange       `json:"exchanges,omitempty"`
+	Leads      []Lead                 `json:"leads,omitempty"`
+	Links      []corpus.Link          `json:"links,omitempty"`
+	Calls      []llm.Record           `json:"calls,omitempty"`
 }
 
 type shownItem struct {
@@ -362,6 +396,8 @@ func (w *Workspace) Show(ctx context.Context, id string) (json.RawMessage, error
 	switch {
 	case strings.HasPrefix(id, "c_"):
 		err = w.showClaim(ctx, e, p, id)
+	case strings.HasPrefix(id, "k_"):
+		err = w.showCandidate(ctx, e, p, id)
 	case strings.HasPrefix(id, "p_"):
 		err = w.showPair(ctx, e, p, id)
 	case strings.Contains(id, "://"):
@@ -370,7 +406,7 @@ func (w *Workspace) Show(ctx context.Context, id string) (json.RawMessage, error
 		err = w.showOther(e, p, id)
 	}
 	if errors.Is(err, errNotFound) {
-		return nil, fmt.Errorf("nothing stored has the id %q; ids are claims (c_...), pairs (p_...), documents (reddit:t3_..., raguard:..., d_...), page addresses, rows (raguard/12) and model calls", id)
+		return nil, fmt.Errorf("nothing stored has the id %q; ids are claims (c_...), candidates (k_...), pairs (p_...), documents (reddit:t3_..., raguard:..., d_...), page addresses, rows (raguard/12) and model calls", id)
 	} else if err != nil {
 		return nil, fmt.Errorf("show %s: %w", id, err)
 	}
@@ -411,6 +447,10 @@ func (p *provenance) take(stage string, item pipeline.Item) error {
 	switch kind, _, _ := strings.Cut(stage, "/"); kind {
 	case KindParse:
 		return json.Unmarshal(item.Out, &p.Claims)
+	case KindRead:
+		return json.Unmarshal(item.Out, &p.Documents)
+	case KindExtract:
+		return json.Unmarshal(item.Out, &p.Extraction)
 	case KindPlan:
 		return json.Unmarshal(item.Out, &p.Trace)
 	case KindZero:
@@ -625,6 +665,18 @@ func (w *Workspace) showOther(e *pipeline.Engine, p *provenance, id string) erro
 			if err := w.showSources(p, info.Key); err != nil {
 				return err
 			}
+		}
+	}
+	if p.Document == nil && strings.HasPrefix(id, "d_") {
+		d, err := w.readDocument(e, id)
+		if err != nil {
+			return err
+		}
+		if p.Document = d; d != nil {
+			if _, err := w.items(e, p, id, stages{w}.extract().Name); err != nil {
+				return err
+			}
+			return w.showSources(p, d.URL)
 		}
 	}
 	if p.Document == nil {

@@ -54,6 +54,10 @@ type tables struct {
 	// Voices: claim id => the page or row that speaks for a claim which several tell.
 	Voices kv.Bucket[Voice]
 
+	// Decisions: (kind, id of what is decided on, number) => what one person decided; appended, never
+	// changed. An accepted candidate is a root of the release.
+	Decisions kv.Bucket[corpus.Decision]
+
 	// Files: path in the workspace => the configuration and prompt files as they were at the last
 	// backup, so that a backup is enough to go on.
 	Files kv.Bucket[[]byte]
@@ -96,6 +100,7 @@ func openTables(s *kv.Store) tables {
 		Runs:      kv.In[SourceRun](s, "runs", 1),
 		Holds:     kv.In[Stop](s, "holds", 1),
 		Refreshes: kv.In[RefreshRun](s, "refreshes", 1),
+		Decisions: kv.In[corpus.Decision](s, "decisions", 1),
 		Files:     kv.In[[]byte](s, "files", 1),
 		Reports:   kv.In[json.RawMessage](s, "reports", 1),
 	}

@@ -41,6 +41,7 @@ type visitor struct {
 	document func(id, url string) error                                                  // of which a claim may make evidence
 	claim    func(ref corpus.Ref, c corpus.Claim, binary string) error
 	trace    func(c corpus.Claim, t corpus.Trace, links []corpus.Link) error
+	extract  func(d corpus.Document, x annotate.Extraction) error
 	pair     func(c corpus.Claim, d corpus.Document, l corpus.Label, ev evidence) error
 	withheld func(what, id, reason string) error // id names the item, so that one met twice counts once
 	calls    func(ids ...string) error
@@ -93,6 +94,9 @@ func (k *walk) run(ctx context.Context) error {
 			})
 		}
 	}
+	lanes = append(lanes, func(ctx context.Context) iter.Seq2[struct{}, error] {
+		return pipeline.Each(ctx, k.w.workers(), k.accepted(), k.candidate)
+	})
 	for _, err := range pipeline.Lanes(ctx, lanes...) {
 		if err != nil {
 			return err
@@ -393,6 +397,9 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 		return k.withhold("claim", ref.URL+ref.Row, "another page or row speaks for it")
 	}
 	defer done()
+	if c, ok, err = k.categorised(ctx, c); err != nil || !ok {
+		return err
+	}
 	if k.visit.claim != nil {
 		if err := k.visit.claim(ref, c, binary); err != nil {
 			return err

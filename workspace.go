@@ -283,6 +283,8 @@ func (w *Workspace) current(ctx context.Context, key string) (pipeline.Sum, bool
 		return w.llm.Current(ctx, key)
 	case "index":
 		return w.index.Current(ctx, key)
+	case "decision":
+		return w.decisionSum(key)
 	}
 	return pipeline.Sum{}, false, nil
 }

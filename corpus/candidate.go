@@ -26,11 +26,11 @@ func CandidateID(documentID, text, speaker string) string {
 	return "k_" + digest16(documentID, Wording(text), Wording(speaker))
 }
 
-// Accepted makes a candidate a claim with the verdict that a person gave.
-func (c CandidateClaim) Accepted(v Verdict, day string) Claim {
+// Accepted makes a candidate a claim with the verdict that people gave, on a day.
+func (c CandidateClaim) Accepted(v Verdict, status VerdictStatus, day string) Claim {
 	return Claim{
 		ID: ClaimID(c.Text, c.Speaker, "", c.Date), Text: c.Text, Speaker: c.Speaker, RatingRaw: string(v), Rating: string(v), Verdict6: v,
-		Status: StatusHuman, StatedDate: c.Date, Medium: SourceName(c.URL), ReviewDate: day, Title: c.Title, Tags: slices.Clone(c.Tags),
+		Status: status, StatedDate: c.Date, Medium: SourceName(c.URL), ReviewDate: day, Title: c.Title, Tags: slices.Clone(c.Tags),
 		Source: c.Source, StatedIn: c.DocumentID, StatedURL: c.URL, StatedSpan: c.Span,
 	}
 }

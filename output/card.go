@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"assay/corpus"
 )
 
 // card writes the README of a release from its manifest, so that its numbers never drift.
@@ -19,6 +21,13 @@ func card(m Manifest, formats []Format) []byte {
 	fmt.Fprintf(&b, "\n| label | pairs |\n|---|---|\n")
 	for _, l := range sortedKeys(m.Labels) {
 		fmt.Fprintf(&b, "| %s | %d |\n", l, m.Labels[l])
+	}
+	if len(m.Categories) > 1 || m.Categories[""] < m.Counts["claims"] {
+		fmt.Fprintf(&b, "\n| category | claims |\n|---|---|\n")
+		for _, c := range corpus.Categories {
+			fmt.Fprintf(&b, "| %s | %d |\n", c, m.Categories[string(c)])
+		}
+		fmt.Fprintf(&b, "| not known | %d |\n", m.Categories[""])
 	}
 	fmt.Fprintf(&b, "\nA label says what a document does to a model's verdict on a claim, compared with the fact-checker's verdict;\nit does not say whether the document is true. `verdict_binary` is the projection `%s` of the source's rating.\n", f.Projection)
 	if len(f.Warnings) > 0 {

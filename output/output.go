@@ -46,6 +46,16 @@ type ClaimRow struct {
 	Authors       []string `json:"authors"`
 	Tags          []string `json:"tags"`
 	Flags         []string `json:"flags"`
+	Source        string   `json:"source"`   // site or table
+	Category      string   `json:"category"` // one of six, "" where it is not known
+	CategoryFrom  string   `json:"category_from"`
+	// CategoryConfidence is 0 to 1: of a rule, how often it is right; of a model, what it says.
+	CategoryConfidence float64 `json:"category_confidence"`
+	// Where a claim without a review stands: an address, and a stretch of the document's text in
+	// characters from its start. Of others they are "", 0 and 0.
+	StatedURL   string `json:"stated_url"`
+	StatedStart int    `json:"stated_start"`
+	StatedEnd   int    `json:"stated_end"`
 
 	Supersedes string          `json:"supersedes"` // id of the claim in whose place on the page this one came, "" mostly
 	Earlier    []corpus.Ruling `json:"earlier"`    // what was ruled on this wording before, oldest first
@@ -61,6 +71,8 @@ func NewClaimRow(c corpus.Claim, binary string) ClaimRow {
 		StatedDate: c.StatedDate, Medium: c.Medium, ReviewURL: c.ReviewURL, ReviewDate: c.ReviewDate,
 		Title: c.Title, Authors: list(c.Authors), Tags: list(c.Tags), Flags: list(c.Flags),
 		Supersedes: c.Supersedes, Earlier: list(c.Earlier), Number: c.Number,
+		Source: c.Source, Category: string(c.Category), CategoryFrom: c.CategoryFrom, CategoryConfidence: c.CategoryConfidence,
+		StatedURL: c.StatedURL, StatedStart: c.StatedSpan.Start, StatedEnd: c.StatedSpan.End,
 	}
 }
 
@@ -203,7 +215,9 @@ type Manifest struct {
 	Facts  Facts          `json:"facts"`
 	Counts map[string]int `json:"counts"`
 	Labels map[string]int `json:"labels"`
-	Files  []File         `json:"files"` // every file but manifest.json and SHA256SUMS
+	// Categories counts claims by category; "" are those whose category is not known.
+	Categories map[string]int `json:"categories"`
+	Files      []File         `json:"files"` // every file but manifest.json and SHA256SUMS
 }
 
 const (
@@ -394,7 +408,7 @@ func (d *Dir) write(ctx context.Context, o Options, t Tables) (Manifest, error) 
 	}
 	m := Manifest{Schema: schema, Facts: o.Facts}
 	var err error
-	if m.Counts, m.Labels, err = count(ctx, t); err != nil {
+	if m.Counts, m.Labels, m.Categories, err = count(ctx, t); err != nil {
 		return m, err
 	}
 	if err := d.put(recipeName, o.Recipe); err != nil {
@@ -437,22 +451,22 @@ func (d *Dir) putSums() error {
 }
 
 // count reads the tables once for the numbers of the manifest.
-func count(ctx context.Context, t Tables) (counts, labels map[string]int, err error) {
-	counts, labels = map[string]int{"claims": 0, "documents": 0, "pairs": 0, "annotations": 0}, map[string]int{}
+func count(ctx context.Context, t Tables) (counts, labels, categories map[string]int, err error) {
+	counts, labels, categories = map[string]int{"claims": 0, "documents": 0, "pairs": 0, "annotations": 0}, map[string]int{}, map[string]int{}
 	for _, l := range corpus.StanceLabels {
 		labels[string(l)] = 0
 	}
-	if err := each(ctx, t.Claims, func(ClaimRow) error { counts["claims"]++; return nil }); err != nil {
-		return nil, nil, err
+	if err := each(ctx, t.Claims, func(c ClaimRow) error { counts["claims"]++; categories[c.Category]++; return nil }); err != nil {
+		return nil, nil, nil, err
 	}
 	if err := each(ctx, t.Documents, func(DocumentRow) error { counts["documents"]++; return nil }); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := each(ctx, t.Annotations, func(Call) error { counts["annotations"]++; return nil }); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	err = each(ctx, t.Pairs, func(p PairRow) error { counts["pairs"]++; labels[p.Label]++; return nil })
-	return counts, labels, err
+	return counts, labels, categories, err
 }
 
 // each reads a sequence to its end, to its first error, or until ctx is done.

@@ -276,7 +276,7 @@ func TestHD07TextsComeBackWhole(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
 		}
-		if len(row) != 18 {
+		if len(row) != 25 {
 			t.Errorf("row %d has %d columns", i, len(row))
 		}
 		if row["authors"] == nil || row["earlier"] == nil {

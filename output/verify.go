@@ -140,7 +140,7 @@ func (v *verifier) manifest(listed map[string]string) (Manifest, bool) {
 func (v *verifier) tables(ctx context.Context, m Manifest) error {
 	labels := map[string]int{}
 	readers := map[string]func(line []byte) (key string, err error){
-		"data/claims.jsonl":    func(line []byte) (string, error) { return idOf(line) },
+		"data/claims.jsonl":    checkClaim,
 		"data/documents.jsonl": v.document,
 		"data/annotations.jsonl": func(line []byte) (string, error) {
 			return idOf(line)
@@ -238,6 +238,30 @@ func idOf(line []byte) (string, error) {
 		return "", errors.New("row has no id")
 	}
 	return row.ID, nil
+}
+
+// checkClaim checks what a claim says about its category and about where it stands.
+func checkClaim(line []byte) (string, error) {
+	id, err := idOf(line)
+	if err != nil {
+		return "", err
+	}
+	var row ClaimRow
+	if err := json.Unmarshal(line, &row); err != nil {
+		return "", err
+	}
+	if row.Category != "" {
+		if _, err := corpus.CategoryNamed(row.Category); err != nil {
+			return "", fmt.Errorf("claim %s: %w", id, err)
+		}
+	}
+	if row.CategoryConfidence < 0 || row.CategoryConfidence > 1 || (row.Category == "") != (row.CategoryFrom == "") {
+		return "", fmt.Errorf("claim %s: category %q from %q with confidence %v", id, row.Category, row.CategoryFrom, row.CategoryConfidence)
+	}
+	if row.StatedStart < 0 || row.StatedEnd < row.StatedStart || (row.StatedURL == "") != (row.StatedEnd == 0) {
+		return "", fmt.Errorf("claim %s: stated at %q from %d to %d", id, row.StatedURL, row.StatedStart, row.StatedEnd)
+	}
+	return id, nil
 }
 
 func (v *verifier) document(line []byte) (string, error) {

@@ -18,9 +18,11 @@ func (a *app) lsCommand() *cobra.Command {
 		Short: "List stored items of a stage",
 		Example: `  assay ls parse --state excluded
   assay ls label --label misleading --sample 20 --seed 7
+  assay ls candidates --state waiting
   assay ls ratings`,
 		Long: help(`List the stored items of a stage (a kind or kind/plugin), one line each: stage, key, state, reason, summary.
-"ratings" lists printed ratings that no map names. Works while a build runs.`, statusError, statusUsage, statusLocked),
+"ratings" lists printed ratings that no map names; "candidates" lists claims that were found in documents and wait for a person,
+or are done (accepted) or excluded (rejected). Works while a build runs.`, statusError, statusUsage, statusLocked),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) == 1 {

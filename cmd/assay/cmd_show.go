@@ -14,7 +14,7 @@ func (a *app) showCommand() *cobra.Command {
 		Use:     "show ID",
 		Short:   "Show one record with its whole provenance, as JSON",
 		Example: "  assay show c_0123456789abcdef\n  assay show c_0123456789abcdef --trace\n  assay show reddit:t3_18r2fkv\n  assay show https://www.politifact.com/factchecks/...",
-		Long: help(`Show a claim (c_...), a pair (p_...), a document, a page by its address, an imported row (raguard/12) or a
+		Long: help(`Show a claim (c_...), a candidate (k_...), a pair (p_...), a document, a page by its address, an imported row (raguard/12) or a
 model call, with the items, exchanges, leads and calls that led to it. With --trace, the search for a claim's
 evidence step by step, for people. Works while a build runs.`,
 			statusError, statusUsage, statusLocked),

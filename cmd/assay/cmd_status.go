@@ -61,6 +61,9 @@ pair id, or a table row. Works while a build runs.`, statusError, statusUsage, s
 				for _, stop := range s.Held {
 					fmt.Fprintf(w, "held back: %s\n", stop)
 				}
+				if s.Candidates > 0 {
+					fmt.Fprintf(w, "candidates that wait for a person: %d (assay ls candidates)\n", s.Candidates)
+				}
 				if s.Ratings > 0 {
 					fmt.Fprintf(w, "ratings that no map names: %d (assay ls ratings)\n", s.Ratings)
 				}
