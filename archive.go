@@ -66,6 +66,7 @@ func carried() []carrier {
 		carry("rows", "resource", 1, func(w *Workspace) kv.Bucket[scrapers.Row] { return w.tables.Rows }),
 		carry("links", "resource", 1, func(w *Workspace) kv.Bucket[corpus.Link] { return w.tables.Links }),
 		carry("shown", "resource", 1, func(w *Workspace) kv.Bucket[corpus.Ref] { return w.tables.Shown }),
+		carry("decisions", "resource", 1, func(w *Workspace) kv.Bucket[corpus.Decision] { return w.tables.Decisions }),
 		{name: "pool:1", kind: "resource", put: putPool, take: takePool},
 		carry(llm.BucketCalls, "metadata", llm.BucketVersion, func(w *Workspace) kv.Bucket[llm.Record] {
 			return kv.In[llm.Record](w.store, llm.BucketCalls, llm.BucketVersion)
