@@ -88,7 +88,7 @@ func (p RefreshPolicy) of(names ...string) SourcePolicy {
 // whole, so a changed field reruns what reads it and nothing else.
 type Recipe struct {
 	Name       string       `yaml:"name" json:"name"`       // title of the release
-	Profile    string       `yaml:"profile" json:"profile"` // raguard: where the defaults come from
+	Profile    string       `yaml:"profile" json:"profile"` // raguard or gpe: where the defaults come from
 	Salt       string       `yaml:"salt" json:"salt"`       // of fences; the profile's name by default
 	Discover   []string     `yaml:"discover" json:"discover"`
 	Sites      []SiteRecipe `yaml:"sites" json:"sites"`
@@ -228,12 +228,29 @@ type Endpoint struct {
 //go:embed profiles/raguard.yaml
 var raguardYAML []byte
 
-// Profiles names the shipped sets of defaults.
-func Profiles() []string { return []string{"raguard"} }
+//go:embed profiles/gpe.yaml
+var gpeYAML []byte
 
+// Profiles names the shipped sets of defaults.
+func Profiles() []string { return []string{"gpe", "raguard"} }
+
+// profileYAML returns the defaults of a profile, all of them.
 func profileYAML(name string) ([]byte, error) {
-	if name == "raguard" {
+	switch name {
+	case "raguard":
 		return raguardYAML, nil
+	case "gpe":
+		var c Config
+		for _, text := range [][]byte{raguardYAML, gpeYAML} {
+			if err := yaml.Unmarshal(text, &c); err != nil {
+				return nil, fmt.Errorf("read profile %s: %w", name, err) // unreachable: the files are embedded
+			}
+		}
+		c.Recipe.Sites = nil
+		for _, site := range scrapers.All {
+			c.Recipe.Sites = append(c.Recipe.Sites, SiteRecipe{Name: site.Name})
+		}
+		return yaml.Marshal(c)
 	}
 	return nil, fmt.Errorf("profile %q is unknown; known are %s", name, strings.Join(Profiles(), ", "))
 }
@@ -854,8 +871,19 @@ func InitConfig(profile string) ([]byte, error) {
 	if _, err := profileYAML(profile); err != nil {
 		return nil, err
 	}
-	return bytes.Replace(initYAML, []byte("profile: raguard"), []byte("profile: "+profile), 1), nil
+	text := bytes.Replace(initYAML, []byte("profile: raguard"), []byte("profile: "+profile), 1)
+	if profile == "raguard" {
+		return text, nil
+	}
+	text = initSpeakers.ReplaceAll(text, []byte("  speakers: []"))
+	return initDates.ReplaceAll(text, []byte(`  dates: {from: "", to: ""}`)), nil
 }
+
+// What initYAML says of the profile raguard alone.
+var (
+	initSpeakers = regexp.MustCompile(`(?m)^  speakers: .*$`)
+	initDates    = regexp.MustCompile(`(?m)^  dates: .*$`)
+)
 
 // Check reports whether the stages that a build names exist, and its release may be called so.
 func (o BuildOptions) Check() error {

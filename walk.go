@@ -423,6 +423,10 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 	if err != nil || !k.reaches(KindZero) {
 		return err
 	}
+	if binary != "true" && binary != "false" {
+		// A label compares an answer with a verdict, and there is none to compare with.
+		return k.withhold("pair", c.ID, "the verdict is neither true nor false")
+	}
 	return k.label(ctx, c, binary, docs)
 }
 
