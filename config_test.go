@@ -21,7 +21,7 @@ func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"no YAML", "recipe: [", "assay.yaml"},
 		{"an unknown site", "recipe:\n  sites: [{name: politifakt}]\n", `"politifakt" is none of 20minutes, afp`},
 		{"an unknown mode", "recipe:\n  label: {mode: quick}\n", `"quick" is none of normal, compat`},
-		{"an unknown projection", "recipe:\n  projection: half\n", "known are gpe, raguard_paper_text"},
+		{"an unknown projection", "recipe:\n  projection: half\n", "known are raguard_paper_text"},
 		{"an unknown format", "recipe:\n  formats: [parquett]\n", "jsonl"},
 		{"an unknown endpoint", "recipe:\n  models:\n    zero: {endpoint: there, model: m}\n", `"there" is no entry of runtime.endpoints (main)`},
 		{"an endpoint without an address", "runtime:\n  endpoints:\n    main: {provider: openai}\n", "base_url"},
