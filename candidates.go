@@ -278,7 +278,7 @@ func (w *Workspace) showCandidate(ctx context.Context, e *pipeline.Engine, p *pr
 	} else if ok {
 		p.Calls = append(p.Calls, rec)
 	}
-	if d, err := w.readDocument(e, c.DocumentID); err != nil {
+	if d, err := w.documentRead(e, c.DocumentID); err != nil {
 		return err
 	} else if d != nil {
 		p.Document = d
@@ -290,8 +290,8 @@ func (w *Workspace) showCandidate(ctx context.Context, e *pipeline.Engine, p *pr
 	return err
 }
 
-// readDocument finds a document of a newsroom or an institution among the stored items.
-func (w *Workspace) readDocument(e *pipeline.Engine, id string) (*corpus.Document, error) {
+// documentRead finds a document of a newsroom or an institution among the stored items.
+func (w *Workspace) documentRead(e *pipeline.Engine, id string) (*corpus.Document, error) {
 	for info, err := range e.Items(KindRead) {
 		if err != nil {
 			return nil, err

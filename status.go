@@ -668,7 +668,7 @@ func (w *Workspace) showOther(e *pipeline.Engine, p *provenance, id string) erro
 		}
 	}
 	if p.Document == nil && strings.HasPrefix(id, "d_") {
-		d, err := w.readDocument(e, id)
+		d, err := w.documentRead(e, id)
 		if err != nil {
 			return err
 		}
