@@ -43,6 +43,7 @@ var Backends = []Backend{
 	serpapi,
 	serper,
 	tavily,
+	wayback,
 	wikipedia,
 	xPosts,
 }
