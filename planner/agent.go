@@ -402,4 +402,4 @@ func (m metered) Complete(ctx context.Context, q llm.Request) (llm.Reply, error)
 	return reply, err
 }
 
-func (e Env) model(st *state) Model { return metered{e.Model, st} }
+func (env Env) model(st *state) Model { return metered{env.Model, st} }
