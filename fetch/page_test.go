@@ -241,3 +241,18 @@ func BenchmarkArticle(b *testing.B) {
 		}
 	})
 }
+
+func TestPageWall(t *testing.T) {
+	for body, want := range map[string]string{
+		"<title>Just a moment...</title><p>Checking your browser before accessing a.example</p><script>window._cf_chl_opt={}</script>": "cloudflare-js",
+		"<title>Weir</title><p>The weir of Lower Wend leaks, says the harbour office, and will be mended in June.</p>":                 "",
+	} {
+		p, err := NewPage("https://a.example/", http.Header{"Content-Type": {"text/html"}}, []byte(body), time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Wall(); got != want {
+			t.Errorf("Wall of %q = %q, want %q", body, got, want)
+		}
+	}
+}
