@@ -92,6 +92,7 @@ type Recipe struct {
 	Salt       string       `yaml:"salt" json:"salt"`       // of fences; the profile's name by default
 	Discover   []string     `yaml:"discover" json:"discover"`
 	Sites      []SiteRecipe `yaml:"sites" json:"sites"`
+	Feeds      []FeedRecipe `yaml:"feeds" json:"feeds"`
 	Speakers   []string     `yaml:"speakers" json:"speakers"` // the source's slugs; empty means everybody
 	Dates      Dates        `yaml:"dates" json:"dates"`       // of the statement
 	Projection string       `yaml:"projection" json:"projection"`
@@ -189,22 +190,23 @@ type Role struct {
 
 // Runtime is how a run goes about its work: addresses, speed, money. Secrets are named, never held.
 type Runtime struct {
-	Contact       string                    `yaml:"contact" json:"contact"` // in the User-Agent; required for a live build
-	Workers       int                       `yaml:"workers" json:"workers"` // claims at once; 0 means 64
-	Delay         time.Duration             `yaml:"delay" json:"delay"`     // least gap between requests to a host
-	HostDelay     map[string]time.Duration  `yaml:"host_delay" json:"host_delay"`
-	RetryAfterCap time.Duration             `yaml:"retry_after_cap" json:"retry_after_cap"`
-	AllowPrivate  []string                  `yaml:"allow_private" json:"allow_private"` // exact host:port
-	Resolve       map[string]string         `yaml:"resolve" json:"resolve"`             // host: ip:port to dial instead
-	Endpoints     map[string]Endpoint       `yaml:"endpoints" json:"endpoints"`
-	Reddit        RedditAccess              `yaml:"reddit" json:"reddit"`
-	ArcticShift   InterfaceAddress          `yaml:"arctic_shift" json:"arctic_shift"`
-	SearXNG       InterfaceAddress          `yaml:"searxng" json:"searxng"`
-	Search        map[string]planner.Access `yaml:"search" json:"search"`       // other interfaces of recipe.planner.backend, by its name
-	MaxUSD        float64                   `yaml:"max_usd" json:"max_usd"`     // 0 means no cap
-	MaxCalls      int                       `yaml:"max_calls" json:"max_calls"` // 0 means no cap
-	ReserveMiB    int64                     `yaml:"reserve_mib" json:"reserve_mib"`
-	Refresh       RefreshPolicy             `yaml:"refresh" json:"refresh"`
+	Contact        string                    `yaml:"contact" json:"contact"` // in the User-Agent; required for a live build
+	Workers        int                       `yaml:"workers" json:"workers"` // claims at once; 0 means 64
+	Delay          time.Duration             `yaml:"delay" json:"delay"`     // least gap between requests to a host
+	HostDelay      map[string]time.Duration  `yaml:"host_delay" json:"host_delay"`
+	RetryAfterCap  time.Duration             `yaml:"retry_after_cap" json:"retry_after_cap"`
+	AllowPrivate   []string                  `yaml:"allow_private" json:"allow_private"` // exact host:port
+	Resolve        map[string]string         `yaml:"resolve" json:"resolve"`             // host: ip:port to dial instead
+	Endpoints      map[string]Endpoint       `yaml:"endpoints" json:"endpoints"`
+	Reddit         RedditAccess              `yaml:"reddit" json:"reddit"`
+	ArcticShift    InterfaceAddress          `yaml:"arctic_shift" json:"arctic_shift"`
+	SearXNG        InterfaceAddress          `yaml:"searxng" json:"searxng"`
+	FactCheckTools FactCheckToolsAccess      `yaml:"fact_check_tools" json:"fact_check_tools"`
+	Search         map[string]planner.Access `yaml:"search" json:"search"`       // other interfaces of recipe.planner.backend, by its name
+	MaxUSD         float64                   `yaml:"max_usd" json:"max_usd"`     // 0 means no cap
+	MaxCalls       int                       `yaml:"max_calls" json:"max_calls"` // 0 means no cap
+	ReserveMiB     int64                     `yaml:"reserve_mib" json:"reserve_mib"`
+	Refresh        RefreshPolicy             `yaml:"refresh" json:"refresh"`
 }
 
 // Endpoint is where a model is reached.
@@ -675,6 +677,7 @@ func (c *Config) check() error {
 	oneOf("recipe.planner.backend", r.Planner.Backend, names(planner.Backends, func(b planner.Backend) string { return b.Name })...)
 	oneOf("recipe.planner.posts", r.Planner.Posts, PostsPool, PostsOAuth, PostsArcticShift)
 	c.checkInterfaces(bad)
+	c.checkFeeds(bad)
 	oneOf("recipe.label.protocol", r.Label.Protocol, names(annotate.Protocols, func(p annotate.Protocol) string { return p.Name })...)
 	oneOf("recipe.label.mode", r.Label.Mode, "normal", "compat")
 	for key, n := range map[string]int{

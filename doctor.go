@@ -177,6 +177,9 @@ func (d *doctor) keys() {
 			wanted[at.KeyEnv] = engine
 		}
 	}
+	if d.config.Recipe.searchesClaims() {
+		wanted[d.config.Runtime.FactCheckTools.KeyEnv] = "Fact Check Tools"
+	}
 	for _, env := range slices.Sorted(maps.Keys(wanted)) {
 		value := d.getenv(env)
 		switch {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"time"
 
 	"assay/corpus"
 	"assay/fetch"
@@ -236,12 +237,25 @@ func importReddit(ctx context.Context, w *Workspace, path string, _ ImportOption
 
 func importClaims(ctx context.Context, w *Workspace, path string, o ImportOptions) (*ImportReport, error) {
 	r := newImportReport("claims-table", path)
+	if isAddress(path) {
+		return r, w.importAddress(fetch.AskAgain(ctx, time.Now()), r, path, o) // whoever asks by hand wants what is there now
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	return r, w.importTable(ctx, r, filepath.Base(path), until(ctx, f), o)
+}
+
+// isAddress reports whether what to import is an address of the web.
+func isAddress(path string) bool {
+	return strings.HasPrefix(path, "https://") || strings.HasPrefix(path, "http://")
+}
+
+// Asks reports whether importing something takes a client that asks the web.
+func (k ImportKind) Asks(path string) bool {
+	return k.Online || k.Name == "claims-table" && isAddress(path)
 }
 
 // importTable stores the rows of a claims table, plain or compressed.
@@ -256,27 +270,18 @@ func (w *Workspace) importTable(ctx context.Context, r *ImportReport, name strin
 		return err
 	}
 	r.Counts["table "+table.Name] = 1
-	rows := w.newRows(table, r)
 	var kept []scrapers.Row // of raguard, whose numbers are told
-	for row, err := range table.Read(name, whole) {
-		if stopped := ctx.Err(); stopped != nil {
-			return errors.Join(stopped, rows.flush())
-		}
-		if err != nil {
-			if end := (*scrapers.EndError)(nil); errors.As(err, &end) {
-				return errors.Join(err, rows.flush()) // what came before the damage counts
+	err = w.importRows(ctx, r, table, func(yield func(scrapers.Row, error) bool) {
+		for row, err := range table.Read(name, whole) {
+			if table.Name == "raguard" && err == nil {
+				kept = append(kept, row)
 			}
-			rows.refuse(err)
-			continue
+			if !yield(row, err) {
+				return
+			}
 		}
-		if table.Name == "raguard" {
-			kept = append(kept, row)
-		}
-		if err := rows.add(row); err != nil {
-			return err
-		}
-	}
-	if err := rows.flush(); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	if table.Name == "raguard" {

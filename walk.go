@@ -70,6 +70,9 @@ func (k *walk) reaches(kind string) bool {
 // run walks everything that is live. The error is one that ends the run.
 func (k *walk) run(ctx context.Context) error {
 	recipe := k.w.Config.Recipe
+	if err := k.feeds(ctx); err != nil {
+		return err
+	}
 	var lanes []func(context.Context) iter.Seq2[struct{}, error]
 	for _, sr := range recipe.Sites {
 		site, err := scrapers.SiteNamed(sr.Name)

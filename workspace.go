@@ -149,7 +149,7 @@ func (w *Workspace) openClients(o OpenOptions) (err error) {
 		Delay: gap(rt.Delay), HostDelay: hostDelays(w.Config), RetryAfterCap: rt.RetryAfterCap,
 		AllowPrivate: rt.AllowPrivate, Resolve: rt.Resolve, Unstored: []string{rt.Reddit.TokenURL},
 		Limits: fetch.Limits{PageBytes: limits.Page, DecompressedBytes: limits.Decompressed, FeedBytes: limits.Feed, Redirects: limits.Redirects},
-		Now:    o.Now, Sleep: o.Sleep, Answered: w.answered,
+		Now:    o.Now, Sleep: o.Sleep, Answered: w.answered, Credentials: w.Config.factCheckKey(),
 		// One purse for models and searches.
 		Reserve: func(ctx context.Context, usd float64) (func(float64), error) { return w.llm.Reserve(ctx, usd) },
 	})
@@ -194,7 +194,7 @@ func onThisMachine(address string) bool {
 
 // asksTheWeb reports whether a build by this recipe may have to fetch.
 func (r Recipe) asksTheWeb() bool {
-	return slices.Contains(r.Discover, DiscoverListing) || slices.Contains(r.Discover, DiscoverStored) || r.Planner.FollowLinks || r.agentic() || r.asksInterfaces()
+	return slices.Contains(r.Discover, DiscoverListing) || slices.Contains(r.Discover, DiscoverStored) || len(r.Feeds) > 0 || r.Planner.FollowLinks || r.agentic() || r.asksInterfaces()
 }
 
 // linksToPages reports whether imported claims have pages for evidence, which a build by this recipe reads.

@@ -17,6 +17,7 @@ type call struct {
 	key    string // request key
 
 	large  bool          // feed limits instead of page limits
+	stream bool          // the body is read in pieces, after it is stored
 	robots bool          // a robots.txt, which no robots.txt forbids
 	fresh  time.Duration // a stored answer older than this is asked for again; 0: none is
 	again  bool          // the stored answer is damaged: ask even if there is one

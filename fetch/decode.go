@@ -33,40 +33,12 @@ const (
 // says, or when it ends early, and then together with what could be read. Any other error is the body's.
 // Memory stays below about twice the limit.
 func decodeContent(header http.Header, address string, body io.Reader, limit int64) ([]byte, error) {
-	raw := &countReader{r: body}
-	fail := func(coding string, err error) error {
-		switch {
-		case errors.Is(err, errTooLarge):
-			return &Error{URL: address, Reason: ReasonTooLarge, Detail: fmt.Sprintf("more than %d bytes when decoded", limit)}
-		case raw.err != nil && !errors.Is(raw.err, io.ErrUnexpectedEOF):
-			return fmt.Errorf("read the body of %s: %w", address, raw.err)
-		}
-		return &Error{URL: address, Reason: ReasonTruncated, Detail: coding + ": " + err.Error(), Err: err}
+	r, err := openContent(header, address, body, limit)
+	if err != nil {
+		return nil, err
 	}
-	codings := contentCodings(header)
-	if len(codings) > maxCodings {
-		return nil, &Error{URL: address, Reason: ReasonTooLarge, Detail: fmt.Sprintf("%d content codings on top of each other", len(codings))}
-	}
-	r, coding := bufio.NewReader(raw), "identity"
-	for _, c := range slices.Backward(codings) {
-		decoded, err := undo(c, r)
-		if err != nil {
-			return nil, fail(c, err)
-		}
-		if decoded != nil {
-			defer decoded.Close()
-			r, coding = bufio.NewReader(&bounded{r: decoded, left: limit}), c
-		}
-	}
-	if magic, _ := r.Peek(2); string(magic) == "\x1f\x8b" && gzipFile(header, address) {
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, fail("gzip", err)
-		}
-		defer z.Close()
-		r, coding = bufio.NewReader(z), "gzip"
-	}
-	out, err := readAll(&bounded{r: r, left: limit})
+	defer r.Close()
+	out, err := readAll(r.bounded)
 	switch {
 	case err == nil:
 		return out, nil
@@ -74,9 +46,88 @@ func decodeContent(header http.Header, address string, body io.Reader, limit int
 		// Servers pad compressed bodies. What follows a whole member and is no member is not content.
 		return out, nil
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return out, fail(coding, err)
+		return out, r.failed(err)
 	}
-	return nil, fail(coding, err)
+	return nil, r.failed(err)
+}
+
+// A contentReader reads a body with its content codings undone. Its errors are those of decodeContent.
+type contentReader struct {
+	*bounded
+	address string
+	limit   int64
+	coding  string // the outermost that was undone
+	raw     *countReader
+	close   []func() error
+	read    bool // something was
+}
+
+// openContent opens a body for reading, a piece at a time, in the memory that its decompressors take.
+func openContent(header http.Header, address string, body io.Reader, limit int64) (*contentReader, error) {
+	c := &contentReader{address: address, limit: limit, coding: "identity", raw: &countReader{r: body}}
+	codings := contentCodings(header)
+	if len(codings) > maxCodings {
+		return nil, &Error{URL: address, Reason: ReasonTooLarge, Detail: fmt.Sprintf("%d content codings on top of each other", len(codings))}
+	}
+	r := bufio.NewReader(c.raw)
+	for _, name := range slices.Backward(codings) {
+		decoded, err := undo(name, r)
+		if err != nil {
+			c.coding = name
+			_ = c.Close()
+			return nil, c.failed(err)
+		}
+		if decoded != nil {
+			c.close = append(c.close, decoded.Close)
+			r, c.coding = bufio.NewReader(&bounded{r: decoded, left: limit}), name
+		}
+	}
+	if magic, _ := r.Peek(2); string(magic) == "\x1f\x8b" && gzipFile(header, address) {
+		c.coding = "gzip"
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			_ = c.Close()
+			return nil, c.failed(err)
+		}
+		c.close = append(c.close, z.Close)
+		r = bufio.NewReader(z)
+	}
+	c.bounded = &bounded{r: r, left: limit}
+	return c, nil
+}
+
+// Read reads decoded bytes. The padding that some servers put behind a compressed body ends it.
+func (c *contentReader) Read(p []byte) (int, error) {
+	n, err := c.bounded.Read(p)
+	switch {
+	case err == nil, errors.Is(err, io.EOF):
+	case errors.Is(err, gzip.ErrHeader) && (n > 0 || c.read):
+		err = io.EOF
+	default:
+		err = c.failed(err)
+	}
+	c.read = c.read || n > 0
+	return n, err
+}
+
+// Close gives back what the decompressors took; the body stays the caller's.
+func (c *contentReader) Close() error {
+	for _, end := range slices.Backward(c.close) {
+		_ = end() // a reader's Close reports nothing new
+	}
+	c.close = nil
+	return nil
+}
+
+// failed says what an error of reading means.
+func (c *contentReader) failed(err error) error {
+	switch {
+	case errors.Is(err, errTooLarge):
+		return &Error{URL: c.address, Reason: ReasonTooLarge, Detail: fmt.Sprintf("more than %d bytes when decoded", c.limit)}
+	case c.raw.err != nil && !errors.Is(c.raw.err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("read the body of %s: %w", c.address, c.raw.err)
+	}
+	return &Error{URL: c.address, Reason: ReasonTruncated, Detail: c.coding + ": " + err.Error(), Err: err}
 }
 
 // contentCodings lists the codings that we can undo, in the order in which they were applied.

@@ -268,28 +268,39 @@ type Request struct {
 // Get returns the page at an address, following redirects. An address that gives no page is an *Error.
 // Any other error (a cancelled context, a broken store) is not about the address.
 func (c *Client) Get(ctx context.Context, r Request) (*Page, error) {
+	ans, call, hops, err := c.follow(ctx, r, false)
+	if err != nil {
+		return nil, err
+	}
+	page, err := c.page(ctx, call, ans, hops)
+	return page, from(hops[0], err)
+}
+
+// follow asks for an address and for what it redirects to. It returns the last answer, the call that got
+// it, and the addresses on the way, the last one included.
+func (c *Client) follow(ctx context.Context, r Request, stream bool) (answer, *call, []string, error) {
 	address := corpus.CanonicalURL(r.URL)
 	var hops []string
 	for url := address; ; {
 		call, err := c.pageCall(url, r)
 		if err != nil {
-			return nil, from(address, err)
+			return answer{}, nil, nil, from(address, err)
 		}
+		call.stream = stream
 		ans, err := c.ask(ctx, call)
 		if err != nil {
-			return nil, from(address, err)
+			return answer{}, nil, nil, from(address, err)
 		}
 		hops = append(hops, url)
 		next := redirectOf(ans.ex)
 		if next == "" {
-			page, err := c.page(ctx, call, ans, hops)
-			return page, from(address, err)
+			return ans, call, hops, nil
 		}
 		if slices.Contains(hops, next) {
-			return nil, &Error{URL: address, Reason: ReasonRedirectLoop, Detail: url + " leads back to " + next, Status: ans.ex.Status, Tries: len(hops)}
+			return answer{}, nil, nil, &Error{URL: address, Reason: ReasonRedirectLoop, Detail: url + " leads back to " + next, Status: ans.ex.Status, Tries: len(hops)}
 		}
 		if len(hops) > c.limits.Redirects {
-			return nil, &Error{URL: address, Reason: ReasonTooManyRedirects, Detail: fmt.Sprintf("more than %d", c.limits.Redirects), Status: ans.ex.Status, Tries: len(hops)}
+			return answer{}, nil, nil, &Error{URL: address, Reason: ReasonTooManyRedirects, Detail: fmt.Sprintf("more than %d", c.limits.Redirects), Status: ans.ex.Status, Tries: len(hops)}
 		}
 		url = next
 	}

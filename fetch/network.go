@@ -209,12 +209,16 @@ func (r *recorder) read(ctx context.Context, c *call, ex Exchange, resp *http.Re
 
 // judge decodes a whole body and fills in the class of its exchange.
 func (r *recorder) judge(c *call, ex *Exchange, sp *spool, limit int64) (decoded []byte, final bool, err error) {
+	streamed := false
 	whole, err := sp.reader()
 	if err != nil {
 		return nil, false, fmt.Errorf("hold the body of %s: %w", c.url, err)
 	}
 	if sp.file == nil && sp.size <= limit && uncoded(ex.Header, c.url) {
 		decoded = sp.head
+	} else if c.stream {
+		decoded, err = judgedHead(ex.Header, c.url, whole, limit)
+		streamed = true
 	} else {
 		decoded, err = decodeContent(ex.Header, c.url, whole, limit)
 	}
@@ -231,10 +235,31 @@ func (r *recorder) judge(c *call, ex *Exchange, sp *spool, limit int64) (decoded
 		ex.Class, ex.Reason = classify(ex.Status, ex.Header, decoded)
 	}
 	c.judged(ex, decoded)
-	if decoded == nil {
+	switch {
+	case streamed:
+		return nil, false, nil // a part of it
+	case decoded == nil:
 		decoded = []byte{}
 	}
 	return decoded, false, nil
+}
+
+// judgedBytes is how much of a streamed body its class is told by.
+const judgedBytes = 64 << 10
+
+// judgedHead reads a body through without holding it, so that one which is cut or too large is known for
+// what it is before it is stored, and returns its start.
+func judgedHead(header http.Header, url string, body io.Reader, limit int64) ([]byte, error) {
+	r, err := openContent(header, url, body, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	head, err := io.ReadAll(io.LimitReader(r, judgedBytes))
+	if err == nil {
+		_, err = io.Copy(io.Discard, r)
+	}
+	return head, err
 }
 
 // uncoded reports whether a body is its content as it stands, so that it need not be copied.

@@ -444,10 +444,14 @@ func get(n node, names ...string) any {
 				return v
 			}
 		}
-		for _, key := range slices.Sorted(maps.Keys(n)) {
-			if strings.EqualFold(key, name) && !vacant(n[key]) {
-				return n[key]
+		found := ""
+		for key := range n {
+			if strings.EqualFold(key, name) && !vacant(n[key]) && (found == "" || key < found) {
+				found = key
 			}
+		}
+		if found != "" {
+			return n[found]
 		}
 	}
 	return nil

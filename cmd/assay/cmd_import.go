@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,7 @@ that breaks off, or is none, ends it with 1; what came before is stored.`,
 			known, online := false, false
 			for _, k := range assay.ImportKinds {
 				if k.Name == args[0] {
-					known, online = true, k.Online
+					known, online = true, slices.ContainsFunc(args[1:], k.Asks)
 				}
 			}
 			if !known {

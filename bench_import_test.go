@@ -1,0 +1,113 @@
+//go:build unix
+
+package assay
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+)
+
+// BenchmarkImportClaims imports generated ClaimReview feeds of three sizes, each into a store of its own, as
+// `assay import claims-table` does. The feed is made while it is read, so that it takes no memory.
+//
+//	us/item-N     microseconds an item in a feed of N; the largest over the smallest is growth-x
+//	peak-MiB-N    most memory of the process during the import, mapped files of the store included
+//	              bar: at most 400 with 1,000,000
+//	again-us/item  the largest feed imported again, of which nothing is written
+func BenchmarkImportClaims(b *testing.B) {
+	sizes := []int{10_000, 100_000, 1_000_000}
+	if testing.Short() {
+		sizes = []int{2_000, 20_000}
+	}
+	for b.Loop() {
+		var each []float64
+		for i, n := range sizes {
+			w := benchWorkspace(b, "recipe:\n  name: bench\n  discover: [imported]\nruntime:\n  contact: bench@bench.example\n")
+			took, peak := importFeed(b, w, n, "rows stored")
+			each = append(each, took)
+			b.ReportMetric(took, fmt.Sprintf("us/item-%d", n))
+			b.ReportMetric(peak, fmt.Sprintf("peak-MiB-%d", n))
+			if i == len(sizes)-1 {
+				again, _ := importFeed(b, w, n, "rows known")
+				b.ReportMetric(again, "again-us/item")
+			}
+			if err := w.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(each[len(each)-1]/each[0], "growth-x")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// importFeed imports a feed of n items and returns microseconds an item and the peak in MiB.
+func importFeed(b *testing.B, w *Workspace, n int, counted string) (took, peak float64) {
+	b.Helper()
+	debug.FreeOSMemory()
+	resetPeak()
+	feed := generateFeed(n)
+	defer feed.Close()
+	r := newImportReport("claims-table", "feed.json")
+	start := time.Now()
+	if err := w.importTable(b.Context(), r, "feed.json", feed, ImportOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	took = float64(time.Since(start).Microseconds()) / float64(n)
+	if r.Counts[counted] != n || r.Counts["problems"] != 0 {
+		b.Fatalf("import of %d items: %v %q", n, r.Counts, r.Problems)
+	}
+	return took, peakMiB(b)
+}
+
+// generateFeed writes a feed of n invented items, of the size that real ones have.
+func generateFeed(n int) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		out := bufio.NewWriterSize(w, 1<<20)
+		ratings := []string{"False", "True", "Mostly True", "Half True", "Misleading", "Falso"}
+		fmt.Fprint(out, `{"@context":"http://schema.org","@type":"DataFeed","dataFeedElement":[`)
+		for i := range n {
+			if i > 0 {
+				fmt.Fprint(out, ",")
+			}
+			_, err := fmt.Fprintf(out, `{"@type":"DataFeedItem","dateCreated":"2021-05-05T10:00:00.000000+00:00","item":[{"@context":"http://schema.org","@type":"ClaimReview",`+
+				`"author":{"@type":"Organization","image":"https://checks%02d.example/logo.png","name":"Checks %02d","url":"https://checks%02d.example/"},`+
+				`"claimReviewed":"The council of district %d spent %d coins on lamps in the year before the bridge was closed, as a post says.","datePublished":"2021-%02d-%02d",`+
+				`"itemReviewed":{"@type":"Claim","appearance":[{"@type":"CreativeWork","url":"https://social.example/post/%d"}],"author":{"@type":"Person","name":"Speaker %d"},"datePublished":"2021-01-%02d"},`+
+				`"reviewRating":{"@type":"Rating","alternateName":"%s","bestRating":"5","ratingValue":"1","worstRating":"1"},`+
+				`"sdPublisher":{"@type":"Organization","name":"Google Fact Check Tools","url":"https://g.co/factchecktools"},"url":"https://checks%02d.example/review/%d/"}],"url":"https://checks%02d.example/review/%d/"}`,
+				i%40, i%40, i%40, i, i*7, 1+i%12, 1+i%28, i, i%5000, 1+i%28, ratings[i%len(ratings)], i%40, i, i%40, i)
+			if err != nil {
+				return // nobody reads on
+			}
+		}
+		fmt.Fprint(out, `]}`)
+		w.CloseWithError(out.Flush())
+	}()
+	return r
+}
+
+// resetPeak makes the system count the peak from now on, where it can.
+func resetPeak() { _ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
+
+// peakMiB is the most memory that the process had; 0 where the system does not tell.
+func peakMiB(b *testing.B) float64 {
+	b.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		var kib float64
+		if n, _ := fmt.Sscanf(line, "VmHWM: %f kB", &kib); n == 1 {
+			return kib / 1024
+		}
+	}
+	return 0
+}
