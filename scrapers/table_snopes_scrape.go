@@ -47,7 +47,7 @@ func snopesRead(name string, r io.Reader) iter.Seq2[Row, error] {
 		mended := 0
 		for row, err := range snopesTable.read(name, m) {
 			if m.err != nil && err != nil {
-				err = fmt.Errorf("read snopes_scrape table: %w", m.err)
+				err = fmt.Errorf("read snopes_scrape table: %w", &EndError{m.err})
 			}
 			// Lines are read ahead of rows, so that a note may stand with a row before its own.
 			for ; mended < m.mended && err == nil; mended++ {
