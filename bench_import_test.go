@@ -9,8 +9,12 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"assay/corpus"
+	"assay/pipeline"
 )
 
 // BenchmarkImportClaims imports generated ClaimReview feeds of three sizes, each into a store of its own, as
@@ -128,4 +132,52 @@ func statusMiB(name string) float64 {
 		}
 	}
 	return 0
+}
+
+// BenchmarkWalkRows is how much the heap of a walk grows with each imported claim: rows are a scan, but a
+// walk remembers which items it asked for, what they rest on, and who speaks for each claim. The rows are
+// those of the feed above; they are parsed, and no further.
+//
+//	bytes/claim  of live heap
+func BenchmarkWalkRows(b *testing.B) {
+	from, to := 2_000, 20_000
+	if testing.Short() {
+		from, to = from/10, to/10
+	}
+	var growth float64
+	for b.Loop() {
+		w := benchWorkspace(b, "recipe:\n  name: bench\n  discover: [imported]\n  speakers: []\nruntime:\n  contact: bench@bench.example\n")
+		importFeed(b, w, to, "rows stored")
+		e := w.newEngine(pipeline.Options{})
+		done := w.runs(e)
+		met := 0
+		var before, after uint64
+		var mu sync.Mutex
+		k := &walk{w: w, e: e, until: KindParse, stages: stages{w: w}, visit: visitor{
+			claim: func(corpus.Ref, corpus.Claim, string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				switch met++; met {
+				case from:
+					before = liveHeap()
+				case to / 6 * 5: // a sixth has a rating that waits for a person
+					after = liveHeap()
+				}
+				return nil
+			},
+		}}
+		if err := k.run(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		if after == 0 {
+			b.Fatalf("met %d claims of %d rows", met, to)
+		}
+		growth = (float64(after) - float64(before)) / float64(to/6*5-from)
+		done()
+		if err := w.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(growth, "bytes/claim")
+	b.ReportMetric(0, "ns/op")
 }
