@@ -165,7 +165,7 @@ func searchRefusal(q ClaimQuery, r *fetch.Reply) error {
 	var s serviceStatus
 	status, details := "", ""
 	if json.Unmarshal(r.Body, &s) == nil && s.Error != nil {
-		status, e.Detail = s.Error.Status, strings.TrimSpace(s.Error.Status+" "+cut(s.Error.Message, 300))
+		status, e.Detail = s.Error.Status, strings.TrimSpace(s.Error.Status+" "+clipped(s.Error.Message))
 		for _, d := range s.Error.Details {
 			details += " " + d.Reason
 		}
@@ -183,8 +183,9 @@ func searchRefusal(q ClaimQuery, r *fetch.Reply) error {
 	return e
 }
 
-// cut bounds a text that somebody else wrote.
-func cut(s string, most int) string {
+// clipped bounds a text that somebody else wrote.
+func clipped(s string) string {
+	const most = 300
 	if len(s) <= most {
 		return s
 	}

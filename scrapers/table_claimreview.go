@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"assay/corpus"
@@ -112,15 +113,10 @@ func (r Review) claim(source string) (corpus.Claim, error) {
 // ratingsAt is the rating map of the site that published a review, by the review's address or by the site
 // that is named as its publisher.
 func ratingsAt(url, publisher string) (corpus.RatingMap, bool) {
+	at := []string{bare(corpus.Host(url)), bare(strings.ToLower(publisher))}
 	for _, s := range All {
-		host := bare(s.Host)
-		if bare(corpus.Host(url)) != host && bare(strings.ToLower(publisher)) != host {
-			continue
-		}
-		for _, m := range corpus.RatingMaps {
-			if m.Source == s.Name {
-				return m, true
-			}
+		if s.Ratings != nil && slices.ContainsFunc(append([]string{s.Host}, s.Hosts...), func(host string) bool { return slices.Contains(at, bare(host)) }) {
+			return *s.Ratings, true
 		}
 	}
 	return corpus.RatingMap{}, false
