@@ -113,6 +113,7 @@ type refresh struct {
 	began   time.Time
 	rep     *RefreshReport
 	stopped func() error
+	before  fetch.Stats // of the workspace, when the refresh began
 
 	mu       sync.Mutex
 	sources  map[string]*SourceReport
@@ -126,7 +127,7 @@ func (w *Workspace) Refresh(ctx context.Context, o RefreshOptions) (rep RefreshR
 	if err := o.Check(w.Config.Recipe); err != nil {
 		return rep, err
 	}
-	r := &refresh{w: w, o: o, rep: &rep, sources: map[string]*SourceReport{}, modified: map[string]string{}, at: w.now()}
+	r := &refresh{w: w, o: o, rep: &rep, sources: map[string]*SourceReport{}, modified: map[string]string{}, at: w.now(), before: w.fetch.Stats()}
 	rep.Stops = []Stop{}
 	rep.Documents.init()
 	for _, s := range w.Config.Recipe.Sites {
@@ -198,13 +199,16 @@ func (r *refresh) notes() map[string]string {
 func (r *refresh) close() {
 	stats := r.w.fetch.Stats()
 	q := &r.rep.Requests
-	q.Total, q.Conditional, q.NotModified = stats.Requests, stats.Conditional, stats.NotModified
+	q.Total, q.Conditional, q.NotModified = r.sent(), stats.Conditional-r.before.Conditional, stats.NotModified-r.before.NotModified
 	q.Rest = q.Total - q.Listings - q.Again
 	r.rep.Sources = []SourceReport{}
 	for _, name := range sortedKeys(r.sources) {
 		r.rep.Sources = append(r.rep.Sources, *r.sources[name])
 	}
 }
+
+// sent is how many requests the refresh has sent so far.
+func (r *refresh) sent() int { return r.w.fetch.Stats().Requests - r.before.Requests }
 
 // ask is the first part of a build that is a refresh.
 func (r *refresh) ask(ctx context.Context, e *pipeline.Engine, stopped func() error) error {
@@ -213,7 +217,7 @@ func (r *refresh) ask(ctx context.Context, e *pipeline.Engine, stopped func() er
 		if err := r.listings(ctx, e); err != nil {
 			return err
 		}
-		r.rep.Requests.Listings = r.w.fetch.Stats().Requests
+		r.rep.Requests.Listings = r.sent()
 	}
 	due, err := r.due(ctx)
 	if err != nil || r.o.DryRun {
@@ -222,7 +226,7 @@ func (r *refresh) ask(ctx context.Context, e *pipeline.Engine, stopped func() er
 	if err := r.again(ctx, due); err != nil {
 		return err
 	}
-	r.rep.Requests.Again = r.w.fetch.Stats().Requests - r.rep.Requests.Listings
+	r.rep.Requests.Again = r.sent() - r.rep.Requests.Listings
 	l := r.w.newLedger(true)
 	k := &walk{w: r.w, e: e, until: KindRead, stages: stages{r.w}, visit: visitor{page: l.page}}
 	if err := k.run(ctx); err != nil {
