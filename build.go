@@ -19,6 +19,7 @@ import (
 	"assay/llm"
 	"assay/pipeline"
 	"assay/planner"
+	"assay/scrapers"
 	"assay/stats"
 )
 
@@ -55,6 +56,7 @@ type BuildReport struct {
 	Release    *ReleaseResult    `json:"release,omitempty"`
 	Canaries   []llm.Canary      `json:"canaries,omitempty"` // what the models in use were found to do
 	Corrupt    []string          `json:"corrupt"`            // records that could not be read and were made again
+	Alarms     []scrapers.Alarm  `json:"alarms"`             // signs that a site is not as its scraper expects
 	TimeUp     bool              `json:"time_up"`
 }
 
@@ -158,6 +160,7 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	defer done()
 	m := newMeasures()
 	k := &walk{w: w, e: e, until: until, below: o.DryRun, visit: m.visitor(), explain: o.DryRun, stages: stages{w}}
+	w.watch.reset()
 	var walkErr error
 	if o.first != nil {
 		walkErr = o.first(ctx, e, stopped)
@@ -170,6 +173,9 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	}
 	rep.Pipeline, rep.Fetch, rep.LLM = e.Report(), w.fetch.Stats(), w.llm.Stats()
 	rep.Corrupt = w.corrupt.all()
+	if rep.Alarms, err = w.alarms(); err != nil {
+		return rep, errors.Join(walkErr, err)
+	}
 	if walkErr != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, ErrTimeUp) {
 			walkErr = cause
@@ -197,6 +203,9 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 		return rep, err
 	}
 	rep.Release = &res
+	if err := w.noteDrift(); err != nil {
+		return rep, err
+	}
 	return rep, w.keepReport(rep)
 }
 

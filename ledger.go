@@ -207,7 +207,7 @@ func (l *ledger) publish(at time.Time, notes map[string]string) error {
 // A Stop is a guard rail that keeps a source from being released.
 type Stop struct {
 	Source   string   `json:"source"`
-	What     string   `json:"what"`  // changed, gone, failed, drift
+	What     string   `json:"what"`  // changed, gone, failed; drift or listing, see driftStops
 	Count    int      `json:"count"` // of Of, the pages that were asked for since the last release
 	Of       int      `json:"of"`
 	Limit    float64  `json:"limit"` // of their share

@@ -626,7 +626,11 @@ func (r *refresh) again(ctx context.Context, due []asking) error {
 	for _, host := range sortedKeys(hosts) {
 		list := hosts[host]
 		lane(len(list), func(ctx context.Context, i int) error {
-			_, err := r.w.fetch.Get(ctx, fetch.Request{URL: list[i].url})
+			page, err := r.w.fetch.Get(ctx, fetch.Request{URL: list[i].url})
+			name, _, _ := strings.Cut(list[i].source, "@")
+			if site, known := scrapers.SiteNamed(name); err == nil && known == nil {
+				r.w.watch.page(site, page) // most are as they were, and no stage reads them
+			}
 			return err
 		})
 	}
@@ -718,6 +722,15 @@ func (r *refresh) guard(l *ledger) error {
 	if err != nil {
 		return err
 	}
+	alarms, err := r.w.alarms()
+	if err != nil {
+		return err
+	}
+	drifted, err := r.w.driftStops(alarms)
+	if err != nil {
+		return err
+	}
+	stops = append(stops, drifted...)
 	var standing []Stop
 	for i, s := range stops {
 		if slices.Contains(r.o.Accept, s.Source) {

@@ -45,6 +45,11 @@ func (r BuildReport) Text(dryRun bool) string {
 	for _, k := range r.Canaries {
 		fmt.Fprintf(&b, "model %s at %s: %s\n", k.Model, k.Endpoint, k.Text())
 	}
+	var alarms []string
+	for _, a := range r.Alarms {
+		alarms = append(alarms, a.String())
+	}
+	some(&b, "drift", alarms, len(alarms))
 	for _, c := range r.Corrupt {
 		fmt.Fprintf(&b, "unreadable and made again: %s\n", c)
 	}

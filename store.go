@@ -48,6 +48,9 @@ type tables struct {
 	// Holds: source => why it may not be released until a person has looked.
 	Holds kv.Bucket[Stop]
 
+	// Drift: site => how its pages and listings looked when it was last released.
+	Drift kv.Bucket[scrapers.SiteSum]
+
 	// Refreshes: begin of a refresh => how it went.
 	Refreshes kv.Bucket[RefreshRun]
 
@@ -99,6 +102,7 @@ func openTables(s *kv.Store) tables {
 		Published: kv.In[PublishedPage](s, "published", 1),
 		Runs:      kv.In[SourceRun](s, "runs", 1),
 		Holds:     kv.In[Stop](s, "holds", 1),
+		Drift:     kv.In[scrapers.SiteSum](s, "drift", 1),
 		Refreshes: kv.In[RefreshRun](s, "refreshes", 1),
 		Decisions: kv.In[corpus.Decision](s, "decisions", 1),
 		Files:     kv.In[[]byte](s, "files", 1),

@@ -694,7 +694,9 @@ func (s stages) discover(site scrapers.Site) pipeline.Stage[string, scrapers.Lis
 	return pipeline.Stage[string, scrapers.Listing]{
 		Name: KindDiscover + "/" + site.Name, Version: site.Version,
 		Do: func(ctx context.Context, address string) (scrapers.Listing, error) {
-			return site.Discover(ctx, s.w.fetch, address)
+			l, err := site.Discover(ctx, s.w.fetch, address)
+			s.w.watch.listing(ctx, site, address, l, err)
+			return l, err
 		},
 	}
 }
@@ -715,6 +717,7 @@ func (s stages) parse(site scrapers.Site) pipeline.Stage[string, []corpus.Claim]
 				return nil, err
 			}
 			defer free()
+			s.w.watch.page(site, page)
 			claims, err := site.Parse(page)
 			if err != nil {
 				return nil, err

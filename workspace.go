@@ -64,6 +64,7 @@ type Workspace struct {
 	corrupt corruptions
 	replays bool // models answer from the store alone
 	now     func() time.Time
+	watch   watch
 }
 
 // OpenOptions says how a workspace is opened.

@@ -530,3 +530,52 @@ func TestRefreshGoesOn(t *testing.T) {
 		})
 	}
 }
+
+// A site that no longer looks as its scraper expects is a guard rail of a refresh and a warning of a build.
+func TestRefreshStopsAtDrift(t *testing.T) {
+	t.Parallel()
+	n := newNightly(t, 12, everyNight)
+	n.build(0)
+	whole := append([]factCheck{}, n.checks...)
+	n.later(24)
+	for i := range 3 {
+		n.checks[i].Rating = "wholly-weasel"
+	}
+	n.serve()
+	for range 2 { // it stays so although nothing is read again
+		_, said := n.must(6, "refresh")
+		for _, part := range []string{"politifact: it does not look as its scraper expects", "wholly-weasel", "assay refresh --accept politifact"} {
+			if !strings.Contains(said, part) {
+				t.Errorf("the message lacks %q:\n%s", part, said)
+			}
+		}
+	}
+	r, _ := n.refresh(0, "--accept", "politifact")
+	if len(claimsOf(t, r.Build)) != 9 {
+		t.Errorf("%d claims once accepted, want those with a rating", len(claimsOf(t, r.Build)))
+	}
+
+	// A listing that shows nothing stops the night, and the next one goes on.
+	n.checks = whole
+	n.serve()
+	n.later(24)
+	n.web.on("check.example/factchecks/list/", n.tagged("list", listing("")))
+	if _, said := n.must(6, "refresh"); !strings.Contains(said, "emptied") {
+		t.Error(said)
+	}
+	n.later(24)
+	n.serve()
+	if r, _ := n.refresh(0); len(claimsOf(t, r.Build)) != 12 {
+		t.Errorf("%d claims at last", len(claimsOf(t, r.Build)))
+	}
+
+	// A build warns.
+	other := newNightly(t, 12, everyNight)
+	for i := range 3 {
+		other.checks[i].Rating = "wholly-weasel"
+	}
+	other.serve()
+	if _, said := other.must(0, "build"); !strings.Contains(said, "drift: politifact: rating") {
+		t.Error(said)
+	}
+}
