@@ -52,7 +52,9 @@ var catalog = []struct {
 		})
 	}},
 	{"extractors", func() []Entry {
-		return entries(annotate.Extractors, func(x annotate.Extractor) Entry { return Entry{Name: x.Name, Version: strconv.Itoa(x.Version), Doc: x.Doc} })
+		return entries(annotate.Extractors, func(x annotate.Extractor) Entry {
+			return Entry{Name: x.Name, Version: strconv.Itoa(x.Version), Doc: x.Doc}
+		})
 	}},
 	{"formats", func() []Entry {
 		return entries(output.Formats, func(f output.Format) Entry { return Entry{Name: f.Name, Doc: f.Doc} })
