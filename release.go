@@ -52,6 +52,7 @@ type collector struct {
 	pairs     *spool[numbered[output.PairRow]]
 
 	withheld omissions
+	cluster  map[string]string // claim => its cluster, where it has one
 
 	mu    sync.Mutex
 	calls map[string]bool
@@ -134,6 +135,15 @@ func (c *collector) visitor() visitor {
 		},
 		withheld: c.withheld.add,
 		calls:    c.addCalls,
+		clusters: func(found Clusters) error {
+			c.cluster = map[string]string{}
+			for _, cl := range found.Clusters {
+				for _, id := range cl.Members {
+					c.cluster[id] = cl.ID
+				}
+			}
+			return nil
+		},
 	}
 }
 
@@ -182,7 +192,8 @@ func (w *Workspace) release(ctx context.Context, root, name string, page func(st
 	defer func() { err = errors.Join(err, c.close()) }()
 	e := w.newEngine(pipeline.Options{Explain: true})
 	defer w.runs(e)()
-	k := &walk{w: w, e: e, visit: c.visitor(), explain: true, stages: stages{w}}
+	// Clusters rest on the rows of this very release and ask nothing of the world, so they are made where they are stale.
+	k := &walk{w: w, e: e, derive: w.newEngine(pipeline.Options{}), visit: c.visitor(), explain: true, stages: stages{w}}
 	k.visit.page = page
 	if err := k.run(ctx); err != nil {
 		return res, fmt.Errorf("collect the release: %w", err)
@@ -209,13 +220,13 @@ func (w *Workspace) release(ctx context.Context, root, name string, page func(st
 	out, err := output.Write(ctx, output.Options{
 		Root: root, Name: name, Formats: formats, Facts: facts, Recipe: lock, Room: w.room(root), Prompts: w.promptTexts(),
 	}, output.Tables{
-		Claims:      unnumber(c.claims.sorted(), func(r *output.ClaimRow, n int) { r.Number = n }),
+		Claims:      unnumber(c.claims.sorted(), func(r *output.ClaimRow, n int) { r.Number, r.Cluster = n, c.cluster[r.ID] }),
 		Documents:   c.documents.sorted(),
 		Pairs:       unnumber(c.pairs.sorted(), func(r *output.PairRow, n int) { r.Number = n }),
 		Annotations: calls,
 		Claim: func(id string) (output.ClaimRow, error) {
 			row, err := c.claims.get(id)
-			row.Row.Number = row.Number
+			row.Row.Number, row.Row.Cluster = row.Number, c.cluster[id]
 			return row.Row, err
 		},
 		Document: c.documents.get,
@@ -355,6 +366,7 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	}
 	f.Stages[k.plan().Name], f.Stages[k.document().Name] = k.plan().Version, k.document().Version
 	f.Stages[k.zero().Name], f.Stages[k.label().Name] = k.zero().Version, k.label().Version
+	f.Stages[k.cluster(nil).Name] = k.cluster(nil).Version
 	for name := range Prompts() {
 		f.Prompts[name] = w.promptHash(name)
 	}

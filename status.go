@@ -143,7 +143,7 @@ func (w *Workspace) Why(ctx context.Context, item string) ([]pipeline.Explanatio
 
 // ListQuery chooses items of a stage. Empty fields choose all.
 type ListQuery struct {
-	Stage  string `json:"stage"`           // a kind, kind/plugin, or a queue: "ratings", "candidates"
+	Stage  string `json:"stage"`           // a kind, kind/plugin, or a queue: "ratings", "candidates", "clusters", "conflicts"
 	State  string `json:"state,omitzero"`  // done, excluded, failed, waiting
 	Reason string `json:"reason,omitzero"` // of an exclusion or failure
 	Label  string `json:"label,omitzero"`  // of label items
@@ -154,7 +154,7 @@ type ListQuery struct {
 
 // Check reports what is wrong with a query.
 func (q ListQuery) Check() error {
-	kinds := append(names(Stages()[:len(Stages())-1], func(s StageKind) string { return s.Kind }), "ratings", candidatesName)
+	kinds := append(names(Stages()[:len(Stages())-1], func(s StageKind) string { return s.Kind }), "ratings", candidatesName, listClusters, listConflicts)
 	kind, _, _ := strings.Cut(q.Stage, "/")
 	for _, f := range []struct {
 		what, value string
@@ -179,6 +179,8 @@ type Listed struct {
 	pipeline.ItemInfo
 	Label   string `json:"label,omitzero"`
 	Summary string `json:"summary,omitzero"`
+
+	Claims []ClaimReview `json:"claims,omitzero"` // of a cluster
 }
 
 // List returns the stored items that a query chooses, in key order.
@@ -189,8 +191,11 @@ func (w *Workspace) List(ctx context.Context, q ListQuery) ([]Listed, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	if q.Stage == candidatesName {
+	switch q.Stage {
+	case candidatesName:
 		return w.listCandidates(q)
+	case listClusters, listConflicts:
+		return w.listClusters(ctx, q)
 	}
 	e := w.newEngine(pipeline.Options{Explain: true})
 	texts := map[string]string{}

@@ -142,7 +142,7 @@ func TestBumpedVersionRerunsThatSiteOnly(t *testing.T) {
 	ran, third := run(nil)
 	labels := ran["label/raguard"]
 	delete(ran, "label/raguard")
-	if d := cmp.Diff(map[string]int{"discover/mirror": 1, "parse/mirror": 3, "plan/raguard": 1, "zero/raguard": 1}, ran); d != "" || labels == 0 || labels > 10 {
+	if d := cmp.Diff(map[string]int{"discover/mirror": 1, "parse/mirror": 3, "plan/raguard": 1, "zero/raguard": 1, "cluster/claims": 1}, ran); d != "" || labels == 0 || labels > 10 {
 		t.Errorf("a new version that reads one page otherwise ran %s, and %d labels", d, labels)
 	}
 	if third.Release.ID == second.Release.ID || third.Release.Counts["claims"] != 6 {
@@ -200,14 +200,14 @@ func TestStatusTellsOfANewVersion(t *testing.T) {
 		}
 		return out
 	}
-	if d := cmp.Diff(map[string]int{"parse/politifact fresh": 1}, reasons(t.Context())); d != "" {
+	if d := cmp.Diff(map[string]int{"parse/politifact fresh": 1, "cluster/claims fresh": 1}, reasons(t.Context())); d != "" {
 		t.Errorf("status after a build: %s", d)
 	}
 	scrapers.All = slices.Clone(all)
 	for i := range scrapers.All {
 		scrapers.All[i].Version++
 	}
-	if d := cmp.Diff(map[string]int{"parse/politifact version-changed": 1}, reasons(t.Context())); d != "" {
+	if d := cmp.Diff(map[string]int{"parse/politifact version-changed": 1, "cluster/claims fresh": 1}, reasons(t.Context())); d != "" {
 		t.Errorf("status under a new version: %s", d)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -31,6 +32,9 @@ type walk struct {
 	stages  stages
 	voices  voices
 
+	told   *spool[toldClaim] // the claims met, for what is done on all of them
+	derive *pipeline.Engine  // runs the stages that rest on the walk alone; nil means e
+
 	rowsWithPairs map[string][]string // by claim id, see rowsOf
 }
 
@@ -45,6 +49,7 @@ type visitor struct {
 	pair     func(c corpus.Claim, d corpus.Document, l corpus.Label, ev evidence) error
 	withheld func(what, id, reason string) error // id names the item, so that one met twice counts once
 	calls    func(ids ...string) error
+	clusters func(c Clusters) error // once, in the end
 }
 
 // evidence is one document of one claim with what led to it.
@@ -68,7 +73,21 @@ func (k *walk) reaches(kind string) bool {
 }
 
 // run walks everything that is live. The error is one that ends the run.
-func (k *walk) run(ctx context.Context) error {
+func (k *walk) run(ctx context.Context) (err error) {
+	if k.reaches(KindCluster) {
+		if k.told, err = newSpool[toldClaim](filepath.Join(k.w.Dir, stateDir)); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, k.told.close()) }()
+	}
+	if err := k.spine(ctx); err != nil {
+		return err
+	}
+	return k.cluster(ctx)
+}
+
+// spine walks from the references to the labels.
+func (k *walk) spine(ctx context.Context) error {
 	recipe := k.w.Config.Recipe
 	if err := k.feeds(ctx); err != nil {
 		return err
@@ -405,6 +424,11 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 	}
 	if k.visit.claim != nil {
 		if err := k.visit.claim(ref, c, binary); err != nil {
+			return err
+		}
+	}
+	if k.told != nil {
+		if err := k.told.add(c.ID, "", toldClaim{c.ID, corpus.Wording(c.Text)}); err != nil {
 			return err
 		}
 	}

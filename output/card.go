@@ -18,6 +18,9 @@ func card(m Manifest, formats []Format) []byte {
 	for _, t := range []string{"claims", "documents", "pairs", "annotations"} {
 		fmt.Fprintf(&b, "| %s | %d |\n", t, m.Counts[t])
 	}
+	if n := m.Counts["clusters"]; n > 0 {
+		fmt.Fprintf(&b, "\nClaims that tell one statement in nearly the same words share a `cluster`; none is merged. Of %d clusters, %d hold\nclaims with different verdicts.\n", n, m.Counts["conflicts"])
+	}
 	fmt.Fprintf(&b, "\n| label | pairs |\n|---|---|\n")
 	for _, l := range sortedKeys(m.Labels) {
 		fmt.Fprintf(&b, "| %s | %d |\n", l, m.Labels[l])

@@ -56,6 +56,7 @@ type ClaimRow struct {
 	StatedURL   string `json:"stated_url"`
 	StatedStart int    `json:"stated_start"`
 	StatedEnd   int    `json:"stated_end"`
+	Cluster     string `json:"cluster"` // smallest id of the claims that tell the same statement; "" for a claim alone
 
 	Supersedes string          `json:"supersedes"` // id of the claim in whose place on the page this one came, "" mostly
 	Earlier    []corpus.Ruling `json:"earlier"`    // what was ruled on this wording before, oldest first
@@ -456,9 +457,11 @@ func count(ctx context.Context, t Tables) (counts, labels, categories map[string
 	for _, l := range corpus.StanceLabels {
 		labels[string(l)] = 0
 	}
-	if err := each(ctx, t.Claims, func(c ClaimRow) error { counts["claims"]++; categories[c.Category]++; return nil }); err != nil {
+	var found clusters
+	if err := each(ctx, t.Claims, func(c ClaimRow) error { counts["claims"]++; categories[c.Category]++; found.add(c); return nil }); err != nil {
 		return nil, nil, nil, err
 	}
+	counts["clusters"], counts["conflicts"] = found.count()
 	if err := each(ctx, t.Documents, func(DocumentRow) error { counts["documents"]++; return nil }); err != nil {
 		return nil, nil, nil, err
 	}
@@ -467,6 +470,42 @@ func count(ctx context.Context, t Tables) (counts, labels, categories map[string
 	}
 	err = each(ctx, t.Pairs, func(p PairRow) error { counts["pairs"]++; labels[p.Label]++; return nil })
 	return counts, labels, categories, err
+}
+
+// clusters counts clusters of claims, and of these the ones whose verdicts differ.
+type clusters map[string]clusterVerdicts
+
+type clusterVerdicts struct {
+	binary, six string
+	differ      bool
+}
+
+func (m *clusters) add(c ClaimRow) {
+	if c.Cluster == "" {
+		return
+	}
+	if *m == nil {
+		*m = clusters{}
+	}
+	v := (*m)[c.Cluster]
+	for _, one := range []struct{ had, has *string }{{&v.binary, &c.VerdictBinary}, {&v.six, &c.Verdict6}} {
+		if *one.had != "" && *one.has != "" && *one.had != *one.has {
+			v.differ = true
+		}
+		if *one.had == "" {
+			*one.had = *one.has
+		}
+	}
+	(*m)[c.Cluster] = v
+}
+
+func (m clusters) count() (all, differ int) {
+	for _, v := range m {
+		if v.differ {
+			differ++
+		}
+	}
+	return len(m), differ
 }
 
 // each reads a sequence to its end, to its first error, or until ctx is done.

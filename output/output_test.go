@@ -61,6 +61,11 @@ func claim(id, text string) ClaimRow {
 	return NewClaimRow(corpus.Claim{ID: id, Text: text, Rating: "half_true", Verdict6: corpus.HalfTrue, Status: corpus.StatusSource}, "true")
 }
 
+func clustered(c ClaimRow, cluster string) ClaimRow {
+	c.Cluster = cluster
+	return c
+}
+
 func document(id, text string) DocumentRow {
 	return NewDocumentRow(corpus.Document{ID: id, Kind: corpus.KindRedditPost, Title: "t " + id, Text: text, BodyStatus: corpus.BodyFull}.Seal())
 }
@@ -74,7 +79,7 @@ var oneCall = []Call{{ID: "k1", JSON: json.RawMessage(`{"id": "k1", "raw": "{}"}
 
 func small() Tables {
 	return tables(
-		[]ClaimRow{claim("c_2", "two"), claim("c_1", "one")},
+		[]ClaimRow{clustered(claim("c_2", "two"), "c_1"), clustered(claim("c_1", "one"), "c_1")},
 		[]DocumentRow{document("reddit:t3_a", "alpha"), document("reddit:t3_b", "beta")},
 		[]PairRow{pair("c_1", "reddit:t3_a", corpus.Supporting), pair("c_2", "reddit:t3_a", corpus.Misleading), pair("c_2", "reddit:t3_b", corpus.Unrelated)},
 		oneCall)
@@ -201,6 +206,8 @@ func TestVerifyFindsEveryKindOfDamage(t *testing.T) {
 		{"an unknown label", rewrite("data/pairs.jsonl", `"supporting"`, `"maybe"`), `label "maybe"`},
 		{"a pair without its claim", rewrite("data/pairs.jsonl", `"c_1"`, `"c_0"`), "does not lead to a row"},
 		{"rows out of order", rewrite("data/claims.jsonl", `"c_1"`, `"c_9"`), "not sorted"},
+		{"a cluster of a later claim", rewrite("data/claims.jsonl", `"cluster":"c_1"`, `"cluster":"c_2"`), "is no claim before it"},
+		{"another verdict in a cluster", rewrite("data/claims.jsonl", `"verdict_binary":"true"`, `"verdict_binary":"false"`), "1 with different verdicts"},
 		{"a missing file", remove("data/claims.jsonl"), "is listed but missing"},
 		{"a missing list", remove("SHA256SUMS"), "no release"},
 		{"a cut table", rewrite("data/claims.jsonl", "}\n", "}"), "does not"},
@@ -276,7 +283,7 @@ func TestHD07TextsComeBackWhole(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
 		}
-		if len(row) != 25 {
+		if len(row) != 26 {
 			t.Errorf("row %d has %d columns", i, len(row))
 		}
 		if row["authors"] == nil || row["earlier"] == nil {

@@ -139,8 +139,9 @@ func (v *verifier) manifest(listed map[string]string) (Manifest, bool) {
 // tables reads every table once, in the order in which references point.
 func (v *verifier) tables(ctx context.Context, m Manifest) error {
 	labels := map[string]int{}
+	var found clusters
 	readers := map[string]func(line []byte) (key string, err error){
-		"data/claims.jsonl":    checkClaim,
+		"data/claims.jsonl":    func(line []byte) (string, error) { return v.claim(line, &found) },
 		"data/documents.jsonl": v.document,
 		"data/annotations.jsonl": func(line []byte) (string, error) {
 			return idOf(line)
@@ -164,6 +165,11 @@ func (v *verifier) tables(ctx context.Context, m Manifest) error {
 		name := strings.TrimSuffix(strings.TrimPrefix(path, "data/"), ".jsonl")
 		if rows != f.Rows || rows != m.Counts[name] {
 			v.bad("%s has %d rows, the manifest says %d (count %d)", path, rows, f.Rows, m.Counts[name])
+		}
+	}
+	if all, differ := found.count(); all != m.Counts["clusters"] || differ != m.Counts["conflicts"] {
+		if _, ok := byPath["data/claims.jsonl"]; ok {
+			v.bad("data/claims.jsonl has %d clusters, %d with different verdicts, the manifest says %d and %d", all, differ, m.Counts["clusters"], m.Counts["conflicts"])
 		}
 	}
 	if _, ok := byPath["data/pairs.jsonl"]; ok {
@@ -240,8 +246,9 @@ func idOf(line []byte) (string, error) {
 	return row.ID, nil
 }
 
-// checkClaim checks what a claim says about its category and about where it stands.
-func checkClaim(line []byte) (string, error) {
+// claim checks what a claim says about its category and about where it stands, and that a cluster is named by
+// its smallest claim, which comes first.
+func (v *verifier) claim(line []byte, found *clusters) (string, error) {
 	id, err := idOf(line)
 	if err != nil {
 		return "", err
@@ -260,6 +267,10 @@ func checkClaim(line []byte) (string, error) {
 	}
 	if row.StatedStart < 0 || row.StatedEnd < row.StatedStart || (row.StatedURL == "") != (row.StatedEnd == 0) {
 		return "", fmt.Errorf("claim %s: stated at %q from %d to %d", id, row.StatedURL, row.StatedStart, row.StatedEnd)
+	}
+	found.add(row)
+	if row.Cluster != "" && row.Cluster != id && !v.ids["data/claims.jsonl"][short(row.Cluster)] {
+		v.bad("data/claims.jsonl: claim %s is of the cluster %q, which is no claim before it", id, row.Cluster)
 	}
 	return id, nil
 }

@@ -19,10 +19,13 @@ func (a *app) lsCommand() *cobra.Command {
 		Example: `  assay ls parse --state excluded
   assay ls label --label misleading --sample 20 --seed 7
   assay ls candidates --state waiting
-  assay ls ratings`,
+  assay ls ratings
+  assay ls conflicts`,
 		Long: help(`List the stored items of a stage (a kind or kind/plugin), one line each: stage, key, state, reason, summary.
 "ratings" lists printed ratings that no map names; "candidates" lists claims that were found in documents and wait for a person,
-or are done (accepted) or excluded (rejected). Works while a build runs.`, statusError, statusUsage, statusLocked),
+or are done (accepted) or excluded (rejected); "clusters" the claims that several sources tell in nearly the same words, and
+"conflicts" those of them that were given different verdicts (reason binary, or six_way where only the finer scale differs), each
+with its address, date and speaker. A cluster never merges claims. Works while a build runs.`, statusError, statusUsage, statusLocked),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) == 1 {
@@ -55,6 +58,9 @@ or are done (accepted) or excluded (rejected). Works while a build runs.`, statu
 						line = append(line, cut(text, 160))
 					}
 					fmt.Fprintln(t, strings.Join(line, "\t"))
+					for _, c := range l.Claims {
+						fmt.Fprintln(t, "  "+cut(c.String(), 240))
+					}
 				}
 				t.Flush()
 			})

@@ -293,7 +293,7 @@ func TestNewListingsAndDumpsReachWhatReadsThem(t *testing.T) {
 	}
 	r, pages, calls := c.built(0)
 	added := newPairs(t, before, r)
-	want := map[string]int{"discover/politifact": 1, "parse/politifact": 1, "plan/raguard": 1, "zero/raguard": 1}
+	want := map[string]int{"discover/politifact": 1, "parse/politifact": 1, "plan/raguard": 1, "zero/raguard": 1, "cluster/claims": 1}
 	if d := cmp.Diff(want, withoutLabels(t, r, len(added))); d != "" || pages != 1 || calls != 2+len(added) || len(added) == 0 {
 		t.Errorf("a new item: ran %s; %d requests, %d calls for %d new pairs", d, pages, calls, len(added))
 	}
