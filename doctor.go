@@ -384,7 +384,7 @@ func (d *doctor) prices() {
 	for _, role := range sortedKeys(d.config.Recipe.Models) {
 		m := d.config.Recipe.Models[role]
 		e, ok := d.config.Runtime.Endpoints[m.Endpoint]
-		if _, known := table.Lookup(m.Model); ok && !known && e.Provider != llm.ProviderBuiltin && e.Price == nil && !onThisMachine(e.BaseURL) && !slices.Contains(unknown, m.Model) {
+		if _, known := table.Lookup(m.Model); ok && !known && e.BaseURL != "" && e.Price == nil && !onThisMachine(e.BaseURL) && !slices.Contains(unknown, m.Model) {
 			unknown = append(unknown, m.Model)
 		}
 	}

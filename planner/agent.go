@@ -131,7 +131,7 @@ type agent struct {
 // explore searches for a claim's evidence step by step. It is a function of the claim, the settings and
 // what model and engines answer: run again over stored answers it takes the same steps and pays nothing.
 func explore(ctx context.Context, env Env, s Settings, c corpus.Claim) (corpus.Trace, error) {
-	if env.Model == nil || env.Read == nil {
+	if model, read := env.Model, env.Read; model == nil || read == nil {
 		return corpus.Trace{}, fmt.Errorf("plan %s: the agentic search needs a model and a reader of documents", c.ID)
 	}
 	a := &agent{env: env, s: s, claim: c}
