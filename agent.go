@@ -1,6 +1,7 @@
 package assay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,7 +110,7 @@ func (w *Workspace) agentSettings() planner.Settings {
 		checks = planner.FactChecksDrop
 	}
 	return planner.Settings{
-		Policy: r.Planner.Policy, Subreddits: r.Planner.Subreddits,
+		Policy: r.Planner.Policy, Subreddits: r.Planner.Subreddits, Language: r.Planner.Language,
 		Endpoint: m.Endpoint, Model: m.Model, Temperature: m.Temperature, TopP: m.TopP, Seed: m.Seed, MaxTokens: m.MaxTokens,
 		Agent: &planner.Agent{
 			Tools: a.Tools, Engines: a.Engines,
@@ -151,11 +152,21 @@ func (w *Workspace) asOf(ref corpus.Ref, c corpus.Claim) (string, error) {
 // page at its address. What cannot be had is an exclusion. A failure that says nothing about the page (it
 // is not stored and nobody may be asked, its host wants to be left alone) is an error instead.
 func (w *Workspace) readDocument(ctx context.Context, id, url string) (corpus.Document, error) {
-	if d, ok, err := w.pooled(id); ok || err != nil {
+	if d, ok, err := w.pooled(id); err != nil {
 		return d, err
+	} else if ok {
+		// What Reddit says of a post since it was imported counts more than the import.
+		if gone, err := w.withdrawn(id); err != nil || gone {
+			return corpus.Document{}, cmp.Or(err, corpus.Exclude(fetch.ReasonGone, id))
+		}
+		return d, nil
 	}
 	if name, post := redditFullname(id); post && w.postReader() != nil {
 		d, err := w.postReader().Document(ctx, name, nil)
+		return d, unreadAs(err)
+	}
+	if b, ok := planner.SourceOf(id); ok {
+		d, err := b.Document(ctx, w.planEnv(), id, nil)
 		return d, unreadAs(err)
 	}
 	page, err := w.fetch.Get(ctx, fetch.Request{URL: url})

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,10 +58,12 @@ const (
 	DropOther     = "irrelevant" // about something else, whichever statement it was read for
 )
 
-// Flags of a document that an agentic search kept.
+// Flags of evidence that an agentic search kept.
 const (
 	FlagFactCheck = "fact_check_article" // it gives a verdict on claims
 	FlagUndated   = "undated"            // nothing tells whether it is older than the as-of date
+
+	flagUnread = "analysis_" // followed by the outcome of a reply that was no analysis
 )
 
 // Reasons why a search ended.
@@ -264,7 +267,8 @@ func (a *agent) use(ctx context.Context, s *corpus.Step) error {
 // find reads one result for the subclaim of the step, unless it is to be dropped.
 func (a *agent) find(ctx context.Context, tool Tool, s corpus.Step, r Result, hit corpus.Hit) (corpus.Find, error) {
 	id, address, reason := canonical(r, nil)
-	f := corpus.Find{DocumentID: id, URL: address, Reason: reason}
+	hit.Via = r.Via
+	f := corpus.Find{DocumentID: id, URL: address, Reason: cmp.Or(r.Drop, reason)}
 	if f.Reason == "" {
 		f.Reason = a.leak(tool, address)
 	}
@@ -300,17 +304,28 @@ func (a *agent) find(ctx context.Context, tool Tool, s corpus.Step, r Result, hi
 	switch {
 	case errors.As(err, &failed):
 		item = corpus.Evidence{DocumentID: doc.ID, SubclaimID: s.Subclaim, Stance: corpus.Neutral, Attribution: corpus.AttributionNone,
-			Temporal: corpus.FitUnknown, SourceClass: evidence.ClassOf(doc).Name, Flags: []string{"analysis_" + failed.Outcome}, Call: failed.Call}
+			Temporal: corpus.FitUnknown, SourceClass: evidence.ClassOf(doc).Name, Flags: []string{flagUnread + failed.Outcome}, Call: failed.Call}
 	case err != nil:
 		return f, err
 	}
 	a.pay(item.Call)
+	if item.SourceClass == factChecker {
+		item.Flags = corpus.AddFlag(item.Flags, FlagFactCheck)
+	}
+	if a.trace.AsOf != "" && doc.PublishedAt == "" {
+		item.Flags = corpus.AddFlag(item.Flags, FlagUndated)
+	}
 	a.st.read(item)
 	f.Kept = true
 	if known {
 		f.Reason = DropKnown
 	}
 	return f, nil
+}
+
+// unread reports whether the model gave no analysis of a document: nobody knows what it says.
+func unread(e corpus.Evidence) bool {
+	return slices.ContainsFunc(e.Flags, func(f string) bool { return strings.HasPrefix(f, flagUnread) })
 }
 
 // leak drops addresses that give the answer away.
@@ -372,7 +387,7 @@ func (a *agent) pay(call string) {
 func (a *agent) candidates() []corpus.Candidate {
 	relevant := map[string]bool{}
 	for _, e := range a.st.items {
-		relevant[e.DocumentID] = relevant[e.DocumentID] || e.Relevance > 0 || len(e.Flags) > 0
+		relevant[e.DocumentID] = relevant[e.DocumentID] || e.Relevance > 0 || unread(e)
 	}
 	for i, c := range a.st.found {
 		if c.Kept && !relevant[c.DocumentID] {

@@ -366,6 +366,17 @@ func TestAgentDrops(t *testing.T) {
 	if !slices.ContainsFunc(flagged.Kept(), func(c corpus.Candidate) bool { return strings.Contains(c.URL, "politifact") }) {
 		t.Error("a fact-check is dropped where the recipe keeps it")
 	}
+	if !slices.ContainsFunc(flagged.Evidence, func(e corpus.Evidence) bool { return corpus.HasFlag(e.Flags, FlagFactCheck) }) {
+		t.Error("a fact-check is not flagged")
+	}
+	for i := range l.docs {
+		l.docs[i].PublishedAt = ""
+	}
+	for _, e := range l.explores(t, &director{}, bridge, nil).Evidence {
+		if !corpus.HasFlag(e.Flags, FlagUndated) {
+			t.Errorf("evidence without a date is not flagged: %+v", e)
+		}
+	}
 }
 
 func TestAgentCountsOriginsOnce(t *testing.T) {

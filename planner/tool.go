@@ -79,7 +79,7 @@ func searchWith(tool string, shape func(Settings, *Query)) func(context.Context,
 		if err != nil {
 			return Observation{}, fmt.Errorf("use %s: %w", tool, err)
 		}
-		q := Query{Text: a.Query, K: s.Agent.PerAction, Subreddits: s.Subreddits}
+		q := Query{Text: a.Query, K: s.Agent.PerAction, Subreddits: s.Subreddits, Language: s.Language}
 		shape(s, &q)
 		if engine.Dates {
 			q.To = a.AsOf // other engines' results are held against it when they are read
