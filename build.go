@@ -160,7 +160,7 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	defer done()
 	m := newMeasures()
 	k := &walk{w: w, e: e, until: until, below: o.DryRun, visit: m.visitor(), explain: o.DryRun, stages: stages{w}}
-	w.watch.reset()
+	w.watch.reset(w.now())
 	var walkErr error
 	if o.first != nil {
 		walkErr = o.first(ctx, e, stopped)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"assay/fetch"
 	"assay/kv"
@@ -15,6 +16,7 @@ import (
 // not as it was when its scraper was written. It changes nothing that is read.
 type watch struct {
 	mu     sync.Mutex
+	since  time.Time // when the run began
 	canary scrapers.Canary
 	looked map[string]map[string]bool // addresses by site
 }
@@ -25,13 +27,25 @@ const (
 	driftAlarms = 50  // of a site, in a report
 )
 
-func (v *watch) reset() {
+func (v *watch) reset(now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.canary, v.looked = scrapers.Canary{}, map[string]map[string]bool{}
+	v.since, v.canary, v.looked = now, scrapers.Canary{}, map[string]map[string]bool{}
 }
 
-// page looks at an item page, once in a run. What goes wrong in looking is no failure of the page.
+// read looks at an item page that a stage reads, if it was retrieved in this run: one that was stored before
+// tells how a site was.
+func (v *watch) read(site scrapers.Site, p *fetch.Page) {
+	v.mu.Lock()
+	before := p.Retrieved.Before(v.since)
+	v.mu.Unlock()
+	if !before {
+		v.page(site, p)
+	}
+}
+
+// page looks at an item page that its host gave or confirmed, once in a run. What goes wrong in looking is no
+// failure of the page.
 func (v *watch) page(site scrapers.Site, p *fetch.Page) {
 	if len(site.Layouts) == 0 {
 		return

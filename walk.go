@@ -741,7 +741,7 @@ func (s stages) parse(site scrapers.Site) pipeline.Stage[string, []corpus.Claim]
 				return nil, err
 			}
 			defer free()
-			s.w.watch.page(site, page)
+			s.w.watch.read(site, page)
 			claims, err := site.Parse(page)
 			if err != nil {
 				return nil, err

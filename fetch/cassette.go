@@ -43,6 +43,7 @@ type answer struct {
 	tries   int       // requests sent, 0 for a stored answer
 	final   bool      // another attempt would end the same
 	checked time.Time // when the host last confirmed the answer
+	head    *head     // of a stored answer: what else is known about the request
 }
 
 // A sender is one link of the chain; see Client.
@@ -141,7 +142,7 @@ func (s *cassette) answer(ctx context.Context, c *call) (answer, error) {
 	}
 	if have && !s.stale(ctx, c, h) {
 		s.client.stats.hit()
-		return answer{ex: stored, checked: h.Latest.At}, nil
+		return answer{ex: stored, checked: h.Latest.At, head: &h}, nil
 	}
 	if have && stored.Status == http.StatusOK && !c.again {
 		c.prior = &stored
@@ -200,7 +201,7 @@ func (s *cassette) stale(ctx context.Context, c *call, h head) bool {
 func (s *cassette) replay(ctx context.Context, c *call, h head) (answer, error) {
 	if h.Count > 0 && h.answer().Class != "" {
 		s.client.stats.hit()
-		return answer{ex: h.answer(), checked: h.Latest.At}, nil
+		return answer{ex: h.answer(), checked: h.Latest.At, head: &h}, nil
 	}
 	if !c.robots && c.api == nil {
 		if err := s.client.robots.stored(ctx, c.url); err != nil {

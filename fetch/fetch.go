@@ -389,7 +389,11 @@ func (c *Client) page(ctx context.Context, call *call, ans answer, hops []string
 	if err := c.archive.alias(call.url, hops[:len(hops)-1]); err != nil {
 		return nil, err
 	}
-	return newPage(ans.ex, body, hops)
+	page, err := newPage(ans.ex, body, hops)
+	if err == nil && len(page.Addresses) == 1 {
+		page.head = ans.head
+	}
+	return page, err
 }
 
 // content returns the decoded body of an ok answer, and the answer that it is of.

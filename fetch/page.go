@@ -29,6 +29,7 @@ type Page struct {
 
 	body      []byte
 	truncated bool
+	head      *head // of a stored page with one address: what else is known about its request
 	charset   func() (name, from string)
 	text      func() string
 	sum       func() [32]byte

@@ -32,6 +32,10 @@ func pastSum(h head) [32]byte {
 // Answered is told of the question, so that an older capture that is imported later counts. A version
 // whose body is no longer there is left out.
 func (c *Client) Versions(ctx context.Context, page *Page) ([]*Page, error) {
+	if h := page.head; h != nil && h.Past == "" {
+		c.answered(ctx, depPrefix+versionsPrefix+requestKey("", page.URL, "", "", "", ""), pastSum(*h))
+		return nil, nil
+	}
 	past, err := c.Changed(ctx, page.Addresses...)
 	if err != nil || !past {
 		return nil, err
