@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -21,11 +20,8 @@ import (
 
 // The benchmarks of the root give ratios of ours against a raw loop that does the same work with the
 // same libraries and keeps the least that is of use. Both run in this process one after the other, so
-// that machine, GOGC (the program's) and page cache are the same, benchPairs times; the median counts.
-const (
-	benchPairs     = 5
-	benchGCPercent = 400 // as cmd/assay sets it
-)
+// that machine, GOGC and page cache are the same, benchPairs times; the median counts.
+const benchPairs = 5
 
 func pairsOf(b *testing.B) int {
 	if testing.Short() {
@@ -39,7 +35,6 @@ type cost struct{ wall, cpu float64 }
 
 func measure(b *testing.B, do func()) cost {
 	b.Helper()
-	defer debug.SetGCPercent(debug.SetGCPercent(benchGCPercent))
 	runtime.GC() // the other leg's garbage is not this one's to collect
 	cpu, start := cpuSeconds(b), time.Now()
 	do()

@@ -19,18 +19,21 @@ type watch struct {
 	since  time.Time // when the run began
 	canary scrapers.Canary
 	looked map[string]map[string]bool // addresses by site
+	met    map[string]int             // pages that could have been looked at, by site
 }
 
 const (
 	watched     = 200 // pages of a site in a run; more say nothing new, and looking costs as much as reading
-	driftPages  = 10  // so few say nothing about a site, see scrapers.Canary
-	driftAlarms = 50  // of a site, in a report
+	watchedAll  = 20  // of these, the first; then one of watchEvery, so that a long crawl is seen all along
+	watchEvery  = 50
+	driftPages  = 10 // so few say nothing about a site, see scrapers.Canary
+	driftAlarms = 50 // of a site, in a report
 )
 
 func (v *watch) reset(now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.since, v.canary, v.looked = now, scrapers.Canary{}, map[string]map[string]bool{}
+	v.since, v.canary, v.looked, v.met = now, scrapers.Canary{}, map[string]map[string]bool{}, map[string]int{}
 }
 
 // read looks at an item page that a stage reads, if it was retrieved in this run: one that was stored before
@@ -55,7 +58,8 @@ func (v *watch) page(site scrapers.Site, p *fetch.Page) {
 		v.looked[site.Name] = map[string]bool{}
 	}
 	seen := v.looked[site.Name]
-	enough := seen[p.URL] || len(seen) >= watched
+	v.met[site.Name]++
+	enough := seen[p.URL] || len(seen) >= watched || len(seen) >= watchedAll && v.met[site.Name]%watchEvery != 0
 	if !enough {
 		seen[p.URL] = true
 	}

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -178,21 +177,8 @@ func (w *Workspace) importAddress(ctx context.Context, r *ImportReport, address 
 	return w.importTable(ctx, r, name, in, o)
 }
 
-// collectOften has the collector run as often as Go's default has it until the returned func is called.
-// The program wants it less often for builds, which hold much; an import holds little, and nearly all of
-// its memory would be garbage.
-func collectOften() (done func()) {
-	const usual = 100
-	before := debug.SetGCPercent(usual)
-	if before >= 0 && before < usual {
-		debug.SetGCPercent(before)
-	}
-	return func() { debug.SetGCPercent(before) }
-}
-
 // importRows stores rows. An *scrapers.EndError ends it; what came before counts.
 func (w *Workspace) importRows(ctx context.Context, r *ImportReport, table scrapers.Table, all iter.Seq2[scrapers.Row, error]) error {
-	defer collectOften()()
 	rows := w.newRows(table, r)
 	for row, err := range all {
 		if stopped := ctx.Err(); stopped != nil {

@@ -8,23 +8,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	"time"
 
 	"assay"
 )
 
-// gcPercent is the growth of the heap between two collections. A build makes much garbage around few
-// live records, so the runtime's own 100 would spend a third of a crawl on collecting.
-const gcPercent = 400
-
-func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-	os.Exit(run(nil))
-}
+func main() { os.Exit(run(nil)) }
 
 // run is main with a value and a clock, so that tests can call it; nil is the machine's clock.
 func run(now func() time.Time) int {
