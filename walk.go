@@ -3,6 +3,7 @@ package assay
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -211,7 +212,14 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 							return
 						}
 						if !ok {
-							break
+							// A listing that cannot be read tonight takes no claim away: what it showed last stands.
+							if listing, ok, err = k.lastListing(site, page); err != nil {
+								yield(corpus.Ref{}, err)
+								return
+							}
+							if !ok {
+								break
+							}
 						}
 						shown, err := k.shown(page, listing.Refs)
 						if err != nil {
@@ -262,6 +270,19 @@ const leadBatch = 100
 
 // maxBarrenListings ends a crawl whose listings go on but show nothing new: a pager without an end.
 const maxBarrenListings = 20
+
+// lastListing is what a listing showed when it could last be read.
+func (k *walk) lastListing(site scrapers.Site, page string) (scrapers.Listing, bool, error) {
+	var l scrapers.Listing
+	item, ok, err := k.e.Item(k.stages.discover(site).Name, page)
+	if err != nil || !ok || item.Fail == nil || len(item.Out) == 0 {
+		return l, false, err
+	}
+	if err := json.Unmarshal(item.Out, &l); err != nil {
+		return l, false, nil // an output of another version says nothing
+	}
+	return l, true, nil
+}
 
 // shown returns what a listing showed earlier, and notes what it shows now.
 func (k *walk) shown(page string, refs []corpus.Ref) (earlier []corpus.Ref, err error) {

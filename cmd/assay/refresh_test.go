@@ -579,3 +579,45 @@ func TestRefreshStopsAtDrift(t *testing.T) {
 		t.Error(said)
 	}
 }
+
+// A listing page that is no listing any more stops the night. It takes no claim away, not even once a person
+// accepted it: what it showed last stands. When the site is itself again the night is, too.
+func TestRefreshWithoutAListingPage(t *testing.T) {
+	t.Parallel()
+	for name, pages := range map[string]int{"one of two": 2, "the only one": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNightly(t, 8, setup{
+				"runtime.refresh": "{known: 30, ages: [{every: 1}], documents: [{every: 1}]}",
+				"publish":         everyNight["publish"],
+			})
+			address := func(page int) string {
+				return fmt.Sprintf("check.example/factchecks/list/?page=%d&category=truth-o-meter", page+1)
+			}
+			paged := func() {
+				for page := range pages {
+					next, per := "", len(n.checks)/pages
+					if page+1 < pages {
+						next = fmt.Sprintf("?page=%d&category=truth-o-meter", page+2)
+					}
+					n.web.on(address(page), n.tagged("list", listing(next, hrefs(n.checks[page*per:(page+1)*per]...)...)))
+				}
+			}
+			paged()
+			n.build(0)
+			n.later(24)
+			n.web.on(address(pages-1), shows("<html><title>Moved</title><p>We have moved!</p></html>"))
+			n.must(6, "refresh")
+			n.must(6, "build")
+			n.later(24)
+			if r, _ := n.refresh(0, "--accept", "politifact"); len(claimsOf(t, r.Build)) != 8 {
+				t.Errorf("%d claims once the page is accepted", len(claimsOf(t, r.Build)))
+			}
+			n.later(24)
+			paged()
+			if r, _ := n.refresh(0); len(claimsOf(t, r.Build)) != 8 {
+				t.Errorf("%d claims once the site is itself again", len(claimsOf(t, r.Build)))
+			}
+		})
+	}
+}
