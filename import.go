@@ -315,9 +315,18 @@ func (o ImportOptions) table(in io.Reader) (scrapers.Table, io.Reader, error) {
 	return scrapers.DetectReader(in)
 }
 
+// conflict enters a row of this file that contradicts the stored one of its key. Which file that came from
+// is not kept.
 func (r *ImportReport) conflict(table string, row scrapers.Row, contradicts string) {
 	r.Counts["conflicts"]++
-	r.problem("claim %s of %s contradicts the one imported before: %s; the stored one stays. If this file is right, import it into a new workspace", row.Key, table, contradicts)
+	name := "claim " + row.Key + " of " + table
+	if table != "raguard" { // the key is a hash of the wording
+		name = fmt.Sprintf("claim %.120q of %s", row.Fields["claim"], table)
+	}
+	if row.At > 0 {
+		name = fmt.Sprintf("row %d of %s: %s", row.At, filepath.Base(r.Path), name)
+	}
+	r.problem("%s contradicts the one imported before: %s; the stored one stays. If this file is right, import it into a new workspace", name, contradicts)
 }
 
 // agree compares a row with the stored one of its key. Where they agree it returns the row with what
@@ -422,6 +431,7 @@ func (c *pairedClaims) add(pair planner.Pair) (agrees bool, err error) {
 	}
 	table, _, _ := strings.Cut(pair.RowKey(), "/")
 	row, err := rowOf(pair)
+	row.At = pair.Row
 	if err != nil {
 		if _, told := c.rows[pair.RowKey()]; !told {
 			c.rows[pair.RowKey()] = scrapers.Row{}

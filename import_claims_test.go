@@ -245,3 +245,48 @@ func TestTablesAgain(t *testing.T) {
 		}
 	}
 }
+
+// A row that nothing but its wording names keeps its first rating; one with an id or an address of its own
+// may have a newer edition.
+func TestMappedRowsAgain(t *testing.T) {
+	for _, tt := range []struct {
+		name, columns, first, second string
+		changed, conflicts           int
+		rating                       string
+	}{
+		{"by its wording", "claim=statement,rating=label", "statement,label\nOne.,false\n", "statement,label\nOne.,true\n", 0, 1, "false"},
+		{"by its wording, spelled otherwise", "claim=statement,rating=label", "statement,label\nOne.,mostly-true\n", "statement,label\nOne.,Mostly True\n", 1, 0, "Mostly True"},
+		{"by its id", "id=n,claim=statement,rating=label", "n,statement,label\n7,One.,false\n", "n,statement,label\n7,One.,true\n", 1, 0, "true"},
+		{"by its address", "url=at,claim=statement,rating=label", "at,statement,label\nhttps://checks.example/1,One.,false\n", "at,statement,label\nhttps://checks.example/1,One.,true\n", 1, 0, "true"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			store, err := kv.OpenMemory()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			w := &Workspace{store: store, tables: openTables(store)}
+			var r *ImportReport
+			for i, text := range []string{tt.first, tt.second} {
+				path := filepath.Join(t.TempDir(), fmt.Sprintf("c%d.csv", i+1))
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if r, err = importClaims(t.Context(), w, path, ImportOptions{Map: tt.columns}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if r.Counts["rows changed"] != tt.changed || r.Counts["conflicts"] != tt.conflicts || r.Counts["problems"] != tt.conflicts {
+				t.Errorf("counts %v %q, want %d changed and %d conflicts", r.Counts, r.Problems, tt.changed, tt.conflicts)
+			}
+			if tt.conflicts > 0 && !strings.Contains(r.Problems[0], `row 1 of c2.csv: claim "One." of mapped contradicts the one imported before: its rating is "false", not "true"`) {
+				t.Errorf("problem %q", r.Problems[0])
+			}
+			for e, err := range w.tables.Rows.Scan("", "") {
+				if err != nil || e.Value.Fields["rating"] != tt.rating {
+					t.Errorf("stored %v, %v; want %s", e.Value.Fields, err, tt.rating)
+				}
+			}
+		})
+	}
+}

@@ -26,7 +26,6 @@ type rowWriter struct {
 	w       *Workspace
 	table   string
 	pages   bool // links are the table's alone
-	fixed   bool // a number is one claim for ever
 	r       *ImportReport
 	seed    maphash.Seed
 	seen    map[uint64]int32 // by hash of the key: place in the file
@@ -39,7 +38,7 @@ func (w *Workspace) newRows(table scrapers.Table, r *ImportReport) *rowWriter {
 	for _, name := range []string{"rows read", "rows stored", "rows refused"} {
 		r.Counts[name] += 0 // an import says so of nothing too
 	}
-	return &rowWriter{w: w, table: table.Name, pages: table.Pages, r: r, seed: maphash.MakeSeed(), seen: map[uint64]int32{}, pending: map[string]scrapers.Row{}, fixed: table.Name == "raguard"}
+	return &rowWriter{w: w, table: table.Name, pages: table.Pages, r: r, seed: maphash.MakeSeed(), seen: map[uint64]int32{}, pending: map[string]scrapers.Row{}}
 }
 
 func size(fields map[string]string) (n int) {
@@ -81,9 +80,9 @@ func (rows *rowWriter) add(row scrapers.Row) error {
 			has = false // this import makes it again
 		}
 	}
-	if has && !again && rows.fixed {
+	if has && !again {
 		var contradicts string
-		if row, contradicts = agree(known, row); contradicts != "" {
+		if row, contradicts = rows.agree(known, row); contradicts != "" {
 			rows.r.Counts["rows read"]++
 			rows.r.Counts["rows refused"]++
 			rows.r.conflict(rows.table, row, contradicts)
@@ -122,6 +121,22 @@ func (rows *rowWriter) add(row scrapers.Row) error {
 		return rows.flush()
 	}
 	return nil
+}
+
+// agree compares a row with the stored one of its key, where nothing but a contradiction can make them
+// differ: a number of RAGuard is one claim for ever, and a wording is the same claim in every file. A row
+// that its table names by an id or an address may have a newer edition, which replaces it.
+func (rows *rowWriter) agree(stored, row scrapers.Row) (_ scrapers.Row, contradicts string) {
+	switch {
+	case rows.table == "raguard" || rows.table == "pairs":
+		return agree(stored, row)
+	case rows.table == "mapped" && row.Fields["id"] == "" && row.Fields["url"] == "":
+		was, is := stored.Fields["rating"], row.Fields["rating"]
+		if was != "" && is != "" && !sameWords(was, is) {
+			return row, fmt.Sprintf("its rating is %.80q, not %.80q", was, is)
+		}
+	}
+	return row, ""
 }
 
 // differing names the fields in which two rows differ. Two spellings of one wording do not.

@@ -82,6 +82,11 @@ func TestConflictingClaimsAreReported(t *testing.T) {
 			[]string{"The toll doubled.|mostly-true"}, 2, 0, 0},
 		{"a verdict in other words", "pairs", [2]string{"claims-table", "claim,verdict\nThe toll doubled.,Mostly True\n"}, [2]string{"pairs", line("The toll doubled.", "mostly-true", "supporting", 2)}, 0, "",
 			[]string{"The toll doubled.|mostly-true"}, 1, 0, 0},
+		{"two tables with two verdicts", "pairs", [2]string{"claims-table", "claim,verdict\nThe toll doubled.,false\n"}, [2]string{"claims-table", "claim,verdict\nThe quay is long.,true\nThe toll doubled.,true\n"}, 1,
+			`row 2 of two: claim "The toll doubled." of pairs contradicts the one imported before: its verdict is "false", not "true"`,
+			[]string{"The toll doubled.|false", "The quay is long.|true"}, 0, 0, 1},
+		{"a table after pairs of another verdict", "pairs", [2]string{"pairs", line("The toll doubled.", "false", "misleading", 1)}, [2]string{"claims-table", "claim,verdict\nThe toll doubled.,true\n"}, 1, `its verdict is "false", not "true"`,
+			[]string{"The toll doubled.|false"}, 1, 0, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFolder(t, t.TempDir())
