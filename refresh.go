@@ -15,6 +15,7 @@ import (
 	"assay/corpus"
 	"assay/fetch"
 	"assay/kv"
+	"assay/llm"
 	"assay/pipeline"
 	"assay/scrapers"
 )
@@ -54,6 +55,7 @@ type RefreshRun struct {
 	Began   time.Time `json:"began"`
 	Ended   time.Time `json:"ended,omitzero"`
 	Stopped bool      `json:"stopped,omitzero"` // by a guard rail
+	All     bool      `json:"all,omitzero"`     // it asks for every stored page
 	Release string    `json:"release,omitzero"` // id
 }
 
@@ -151,8 +153,10 @@ func (w *Workspace) Refresh(ctx context.Context, o RefreshOptions) (rep RefreshR
 		run.Ended, run.Release = w.now().UTC(), rep.Build.Release.ID
 	case errors.As(err, &stop):
 		run.Ended, run.Stopped = w.now().UTC(), true
+	case errors.Is(err, ErrInterrupted), errors.Is(err, llm.ErrBudget), ctx.Err() != nil, rep.Build.TimeUp:
+		return rep, err // the next run goes on with it
 	default:
-		return rep, err
+		run.Ended = w.now().UTC() // what failed is asked for again
 	}
 	return rep, errors.Join(err, w.tables.Refreshes.Put(kv.Key(rep.Run), run))
 }
@@ -173,10 +177,12 @@ func (r *refresh) begin() (RefreshRun, error) {
 	open := last.Ended.IsZero() || last.Stopped && len(r.o.Accept) > 0
 	if age := r.at.Sub(last.Began); !last.Began.IsZero() && open && age >= 0 && age < resumable {
 		r.rep.Resumed = true
+		r.o.All = r.o.All || last.All
 		last.Ended, last.Stopped = time.Time{}, false
 	} else {
 		last = RefreshRun{Began: r.at.UTC()}
 	}
+	last.All = r.o.All
 	r.began, r.rep.Run = last.Began, last.Began.Format(time.RFC3339Nano)
 	if r.o.DryRun {
 		return last, nil

@@ -473,10 +473,19 @@ func TestRefreshDocuments(t *testing.T) {
 // A refresh that was killed, or interrupted, goes on where it was: no page is asked for twice.
 func TestRefreshGoesOn(t *testing.T) {
 	t.Parallel()
-	for name, sig := range map[string]os.Signal{"killed": os.Kill, "interrupted": os.Interrupt} {
+	seldom := setup{"runtime.refresh": "{known: 3, ages: [{every: 365}], documents: [{every: 365}]}", "publish": everyNight["publish"]}
+	for name, tt := range map[string]struct {
+		sig  os.Signal
+		how  setup
+		args []string
+	}{
+		"killed": {os.Kill, everyNight, nil}, "interrupted": {os.Interrupt, everyNight, nil},
+		"interrupted, of all pages": {os.Interrupt, seldom, []string{"--all"}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := newNightly(t, 8, everyNight)
+			sig := tt.sig
+			n := newNightly(t, 8, tt.how)
 			n.build(0)
 			n.later(24)
 			n.checks[6].Rating = "half-true"
@@ -494,7 +503,7 @@ func TestRefreshGoesOn(t *testing.T) {
 			for i := range n.checks {
 				before[n.path(i)] = n.web.times("check.example" + n.path(i))
 			}
-			cmd := n.command("refresh")
+			cmd := n.command(append([]string{"refresh"}, tt.args...)...)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -619,5 +628,18 @@ func TestRefreshWithoutAListingPage(t *testing.T) {
 				t.Errorf("%d claims once the site is itself again", len(claimsOf(t, r.Build)))
 			}
 		})
+	}
+}
+
+// A refresh that failed is no run to go on with: what it was given is asked for again.
+func TestRefreshAfterAFailure(t *testing.T) {
+	t.Parallel()
+	n := newNightly(t, 8, everyNight)
+	n.web.on("check.example/factchecks/list/", shows("<html><title>Moved</title><p>We have moved!</p></html>"))
+	n.must(6, "refresh")
+	n.serve()
+	n.later(1)
+	if r, _ := n.refresh(0); r.Resumed || len(claimsOf(t, r.Build)) != 8 {
+		t.Errorf("%d claims, %+v", len(claimsOf(t, r.Build)), r)
 	}
 }
