@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -638,8 +637,8 @@ func (c *Config) check() error {
 	}
 	for _, s := range r.Sites {
 		oneOf("recipe.sites", s.Name, names(scrapers.All, func(s scrapers.Site) string { return s.Name })...)
-		if u, err := url.Parse(s.Base); err == nil && u.User != nil {
-			bad("recipe.sites", "the base of %s carries a user name or password, which every release would show", s.Name)
+		if what := credential(s.Base); what != "" {
+			bad("recipe.sites", "the base of %s carries %s, which every release would show", s.Name, what)
 		} else if s.Base != "" && (corpus.Host(s.Base) == "" || !strings.HasPrefix(s.Base, "http")) {
 			bad("recipe.sites", "base %q of %s is no origin like https://mirror.example", s.Base, s.Name)
 		}
@@ -676,6 +675,7 @@ func (c *Config) check() error {
 	}
 	oneOf("recipe.planner.backend", r.Planner.Backend, names(planner.Backends, func(b planner.Backend) string { return b.Name })...)
 	oneOf("recipe.planner.posts", r.Planner.Posts, PostsPool, PostsOAuth, PostsArcticShift)
+	c.checkCredentials(bad)
 	c.checkInterfaces(bad)
 	c.checkFeeds(bad)
 	oneOf("recipe.label.protocol", r.Label.Protocol, names(annotate.Protocols, func(p annotate.Protocol) string { return p.Name })...)
@@ -810,9 +810,6 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (c *Config) checkSecrets(name string, e Endpoint, bad func(key, format string, args ...any)) {
 	if e.KeyEnv != "" && !variableName.MatchString(e.KeyEnv) {
 		bad("runtime.endpoints."+name+".key_env", "it names the environment variable that holds the key, e.g. OPENAI_API_KEY; if this is the key, take it out of the file")
-	}
-	if u, err := url.Parse(e.BaseURL); err == nil && u.User != nil {
-		bad("runtime.endpoints."+name+".base_url", "it carries a user name or password, which would be shown; keys stay in the environment (key_env)")
 	}
 }
 

@@ -53,19 +53,42 @@ func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 	}
 }
 
-func TestParseConfigNeverRepeatsASecret(t *testing.T) {
-	for _, endpoint := range []string{
-		`{provider: openai, base_url: "https://api.example/v1", key_env: sk-hunter2-hunter2}`,
-		`{provider: openai, base_url: "https://me:sk-hunter2-hunter2@api.example/v1"}`,
+func TestParseConfigRefusesSecretsAndNeverRepeatsThem(t *testing.T) {
+	for _, test := range []struct{ name, yaml, key, way string }{
+		{"key for its variable", `runtime: {endpoints: {main: {provider: openai, base_url: "https://api.example/v1", key_env: sk-hunter2-hunter2}}}`, "runtime.endpoints.main.key_env", "environment variable"},
+		{"password at an endpoint", `runtime: {endpoints: {main: {provider: openai, base_url: "https://me:sk-hunter2-hunter2@api.example/v1"}}}`, "runtime.endpoints.main.base_url", "key_env"},
+		{"key in an endpoint's query", `runtime: {endpoints: {main: {provider: openai, base_url: "https://api.example/v1?api-version=2&api-key=hunter2"}}}`, "runtime.endpoints.main.base_url", "key_env"},
+		{"password that is no address", `runtime: {endpoints: {main: {provider: openai, base_url: "https://me:hunter2/%zz@api.example/v1"}}}`, "runtime.endpoints.main.base_url", "key_env"},
+		{"password at SearXNG", `runtime: {searxng: {base: "https://me:hunter2@search.example"}}`, "runtime.searxng.base", "environment"},
+		{"password at the SearXNG that is searched", "recipe: {planner: {backend: searxng}}\nruntime: {searxng: {base: \"http://me:hunter2@127.0.0.1:8888\"}}", "runtime.searxng.base", "environment"},
+		{"key at SearXNG", `runtime: {searxng: {base: "https://search.example/?token=hunter2"}}`, "runtime.searxng.base", "environment"},
+		{"password at a search engine", `runtime: {search: {brave: {base: "https://me:hunter2@search.example"}}}`, "runtime.search.brave.base", "key_env"},
+		{"key at a search engine", `runtime: {search: {brave: {base: "https://search.example?key=hunter2"}}}`, "runtime.search.brave.base", "key_env"},
+		{"escaped key at a search engine", `runtime: {search: {brave: {base: "https://search.example?%6bey=hunter2"}}}`, "runtime.search.brave.base", "key_env"},
+		{"password at the archive", `runtime: {arctic_shift: {base: "https://hunter2@archive.example"}}`, "runtime.arctic_shift.base", "environment"},
+		{"password at Reddit", `runtime: {reddit: {base: "https://me:hunter2@oauth.example"}}`, "runtime.reddit.base", "client_secret_env"},
+		{"password where tokens come from", `runtime: {reddit: {token_url: "https://me:hunter2@www.example/token"}}`, "runtime.reddit.token_url", "client_secret_env"},
+		{"secret where tokens come from", `runtime: {reddit: {token_url: "https://www.example/token?client_secret=hunter2"}}`, "runtime.reddit.token_url", "client_secret_env"},
+		{"key at Fact Check Tools", `runtime: {fact_check_tools: {base: "https://tools.example?key=hunter2"}}`, "runtime.fact_check_tools.base", "key_env"},
+		{"signed feed", `recipe: {feeds: [{table: claimreview, url: "https://feed.example/data.json?X-Amz-Signature=hunter2"}]}`, "recipe.feeds[0].url", "environment"},
+		{"page with a password as contact", `runtime: {contact: "my crawler, https://me:hunter2@bot.example/"}`, "runtime.contact", "environment"},
+		{"mail account as contact", `runtime: {contact: "me:hunter2@mail.example"}`, "runtime.contact", "environment"},
+		{"password of a mirror", `recipe: {sites: [{name: politifact, base: "https://me:hunter2@mirror.example"}]}`, "recipe.sites", "every release would show"},
 	} {
-		_, _, err := parseConfig([]byte("runtime:\n  endpoints:\n    main: "+endpoint+"\n"), nil, nil)
-		if err == nil || !strings.Contains(err.Error(), "key_env") || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: error = %v, want one that says where keys stay and does not show it", endpoint, err)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			_, _, err := parseConfig([]byte(test.yaml), nil, nil)
+			if err == nil || !strings.Contains(err.Error(), "assay.yaml: "+test.key+": ") || !strings.Contains(err.Error(), test.way) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("error = %v, want one of %s that says %s and does not show it", err, test.key, test.way)
+			}
+		})
 	}
-	_, _, err := parseConfig([]byte("recipe:\n  sites: [{name: politifact, base: \"https://me:hunter2@mirror.example\"}]\n"), nil, nil)
-	if err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("a base with a password: error = %v", err)
+	for _, plain := range []string{
+		`runtime: {endpoints: {main: {provider: openai, base_url: "https://api.example/v1?api-version=2024-10-21"}}, contact: "mailto:crawl@bot.example"}`,
+		`runtime: {contact: "mail: crawl@bot.example, page: https://bot.example/@crawl?author=a&keyword=b"}`,
+	} {
+		if _, _, err := parseConfig([]byte(plain), nil, nil); err != nil && (strings.Contains(err.Error(), "carries")) {
+			t.Errorf("%s: %v", plain, err)
+		}
 	}
 }
 

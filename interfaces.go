@@ -141,8 +141,12 @@ func (c *Config) checkReddit(bad func(key, format string, args ...any)) {
 	}
 }
 
-// checkBase refuses what is no address, or one on this machine or network that the guard would refuse.
+// checkBase refuses what is no address, or one on this machine or network that the guard would refuse. What
+// carries a secret is checkCredentials' to tell, and not repeated here.
 func checkBase(key, address string, rt Runtime, bad func(key, format string, args ...any)) bool {
+	if credential(address) != "" {
+		return false
+	}
 	host := corpus.Host(address)
 	if host == "" || !strings.HasPrefix(address, "http") {
 		bad(key, "%q is no address like https://search.example", address)
