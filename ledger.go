@@ -186,9 +186,11 @@ func (l *ledger) publish(at time.Time, notes map[string]string) error {
 		if err != nil && !errors.As(err, &corrupt) {
 			return err
 		}
-		run.At, run.Note = at.UTC(), notes[source]
-		if run.Note == "" {
-			run.Good = run.At
+		run.At = at.UTC()
+		if !l.w.replays { // what is stored says nothing about the source
+			if run.Note = notes[source]; run.Note == "" {
+				run.Good = run.At
+			}
 		}
 		op, err := l.w.tables.Runs.PutOp(source, run)
 		if err != nil {

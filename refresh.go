@@ -73,6 +73,11 @@ type RefreshReport struct {
 	Build     BuildReport    `json:"build"`
 }
 
+// Partial reports whether items failed, or what is new on a source could not be seen.
+func (r RefreshReport) Partial() bool {
+	return r.Build.Partial() || slices.ContainsFunc(r.Sources, func(s SourceReport) bool { return s.Unread != "" })
+}
+
 // AskedReport is what became of pages that were asked for again.
 type AskedReport struct {
 	Due     map[string]int `json:"due"` // by why; in a dry run too
@@ -86,7 +91,7 @@ type AskedReport struct {
 // SourceReport is one source of the recipe against the last release.
 type SourceReport struct {
 	Source   string `json:"source"`
-	Listings int    `json:"listings"`        // listing pages that were read
+	Listings int    `json:"listings"`        // listing pages that were read again
 	Unread   string `json:"unread,omitzero"` // why a listing could not be read again
 	AskedReport
 	New       int      `json:"new"`    // pages
@@ -319,7 +324,6 @@ func (r *refresh) listing(ctx context.Context, e *pipeline.Engine, site scrapers
 			if err := discoverAgain(again, site, r.w.fetch, page); err != nil {
 				return err
 			}
-			r.count(source, page)
 			listing, err := pipeline.Run(ctx, e, stages{r.w}.discover(site), page, page)
 			if pipeline.Ends(err) {
 				return err
@@ -328,6 +332,7 @@ func (r *refresh) listing(ctx context.Context, e *pipeline.Engine, site scrapers
 				r.unread(source, page+": "+err.Error())
 				break // the build leaves it out too, and says so
 			}
+			r.count(source, page)
 			before := len(met)
 			ends := false
 			for _, ref := range listing.Refs {
@@ -392,15 +397,16 @@ func itself(ctx context.Context, err error) error {
 	return nil
 }
 
+// count counts a listing as read, unless what was read is what it said before: the host gave none now.
 func (r *refresh) count(source, page string) {
 	s, err := r.w.fetch.Standing(page)
+	if err == nil && (s.Kept() || s.Leaving()) {
+		r.unread(source, page+": "+s.Reason)
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	of := r.sources[source]
-	of.Listings++
-	if err == nil && (s.Kept() || s.Leaving()) {
-		of.Unread = cmp.Or(of.Unread, page+": "+s.Reason)
-	}
+	r.sources[source].Listings++
 }
 
 func (r *refresh) unread(source, why string) {

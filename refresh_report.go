@@ -57,7 +57,11 @@ func (s SourceReport) text(b *strings.Builder) {
 	fmt.Fprintf(b, "%s: %d new, %d verdicts changed, %d texts changed%s, %d unchanged; %d listings read, %d pages asked for again\n",
 		s.Source, s.New, len(s.Verdicts), len(s.Texts), s.said(), s.Unchanged, s.Listings, s.Asked)
 	if s.Unread != "" {
-		fmt.Fprintf(b, "  a listing could not be read again: %s\n", s.Unread)
+		what := "a listing could not"
+		if s.Listings == 0 {
+			what = "no listing could"
+		}
+		fmt.Fprintf(b, "  %s be read again: %s\n", what, s.Unread)
 	}
 	some(b, "new", s.NewAt, s.New)
 	var lines []string

@@ -269,8 +269,10 @@ func TestRefreshWithoutAListing(t *testing.T) {
 	a, open := newAlmanac(t)
 	a.set(map[string]string{"/map": "/item/1\n", "/item/1": item("true", "The well of Averil is deep.")})
 	w := open()
-	defer closed(t, w)
 	first := refreshed(t, w, RefreshOptions{})
+	if first.Partial() || first.Sources[0].Listings != 1 {
+		t.Errorf("partial %v, %+v", first.Partial(), first.Sources[0])
+	}
 	good := a.clock.now()
 	a.clock.pass(24 * time.Hour)
 	a.mu.Lock()
@@ -280,11 +282,32 @@ func TestRefreshWithoutAListing(t *testing.T) {
 	if rep.Build.Release.ID != first.Build.Release.ID || rep.Sources[0].Unread != "http://almanac.example/map: status_404" {
 		t.Errorf("release %s after %s, unread %q", rep.Build.Release.ID, first.Build.Release.ID, rep.Sources[0].Unread)
 	}
-	states, err := w.Sources(t.Context())
-	want := "last good run " + good.Format(time.RFC3339) + "; since then http://almanac.example/map: status_404"
-	if err != nil || len(states) != 1 || states[0].Text() != want {
-		t.Errorf("%+v, %v; want %s", states, err, want)
+	if !rep.Partial() || rep.Sources[0].Listings != 0 || !strings.Contains(rep.Text(false), "no listing could be read again") {
+		t.Errorf("partial %v, %d listings read; the report:\n%s", rep.Partial(), rep.Sources[0].Listings, rep.Text(false))
 	}
+	stands := func(w *Workspace) {
+		t.Helper()
+		states, err := w.Sources(t.Context())
+		want := "last good run " + good.Format(time.RFC3339) + "; since then http://almanac.example/map: status_404"
+		if err != nil || len(states) != 1 || states[0].Text() != want {
+			t.Errorf("%+v, %v; want %s", states, err, want)
+		}
+	}
+	stands(w)
+	dir := w.Dir
+	closed(t, w)
+
+	// A release from what is stored does not make the run a good one.
+	a.clock.pass(24 * time.Hour)
+	w, err := Open(t.Context(), dir, OpenOptions{Replay: true, Now: a.clock.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed(t, w)
+	if _, err := w.Build(t.Context(), BuildOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	stands(w)
 }
 
 func TestAgeRules(t *testing.T) {

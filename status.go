@@ -57,6 +57,8 @@ func (s SourceState) Text() string {
 	switch {
 	case s.At.IsZero():
 		return "never released"
+	case s.Good.IsZero() && s.Note == "":
+		return "released from what is stored; no run asked it yet"
 	case s.Good.IsZero():
 		return "no good run yet: " + s.Note
 	case s.Note != "":

@@ -46,7 +46,7 @@ that was interrupted goes on where it was.`,
 			if err != nil {
 				return err
 			}
-			if rep.Build.Partial() {
+			if rep.Partial() {
 				return errPartial
 			}
 			return nil
