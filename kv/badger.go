@@ -12,6 +12,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
+	"github.com/dgraph-io/badger/v4/table"
 )
 
 func diskOptions(dir string, log *logger, syncWrites bool) badger.Options {
@@ -63,7 +64,11 @@ func openBadger(dir string, log *logger, syncWrites bool) (*badger.DB, error) {
 	if err := removeUnborn(dir); err != nil {
 		return nil, err
 	}
-	db, err := badger.Open(diskOptions(dir, log, syncWrites))
+	var db *badger.DB
+	err := sound(func() (err error) {
+		db, err = badger.Open(diskOptions(dir, log, syncWrites))
+		return err
+	})
 	if err != nil && strings.Contains(err.Error(), "checksum") { // Badger does not wrap it
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
@@ -73,9 +78,37 @@ func openBadger(dir string, log *logger, syncWrites bool) (*badger.DB, error) {
 // errDamaged is what a disk did to the files that hold the keys.
 var errDamaged = errors.New("the disk damaged the keys of the store, restore a backup")
 
+// sound runs a use of Badger, which panics over bytes that it did not write. Such a panic is the damage
+// of the disk; one of ours, see inside, stays what it is.
+func sound(use func() error) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case ownPanic:
+			panic(p.value)
+		default:
+			err = &stopError{fmt.Errorf("%w: %s", errDamaged, oneLine("%v", []any{p}))}
+		}
+	}()
+	return use()
+}
+
+// An ownPanic came from a function that we handed to Badger.
+type ownPanic struct{ value any }
+
+// inside runs a function of ours inside of Badger.
+func inside(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			panic(ownPanic{p})
+		}
+	}()
+	f()
+}
+
 // checkFiles looks at a Badger folder before Badger does. Where the list of tables is missing, Badger
-// makes an empty one and deletes every table; a table that was cut makes it panic in a goroutine of its
-// own. Everything else it reports itself, and what the list does not name a killed process left.
+// makes an empty one and deletes every table; a table that is not whole makes it panic in a goroutine of
+// its own, where nobody can recover. Everything else it reports itself, and what the list does not name a killed process left.
 func checkFiles(dir string) error {
 	f, err := os.Open(filepath.Join(dir, badger.ManifestFilename))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,7 +129,8 @@ func checkFiles(dir string) error {
 	return nil
 }
 
-// checkTable reads the end of a table: blocks, index, its length, checksum, its length.
+// checkTable reads the end of a table: blocks, index, its length, checksum, its length. Then it lets
+// Badger verify the index and every block.
 func checkTable(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,6 +153,20 @@ func checkTable(path string) error {
 		if end -= 4 + n; end < 4 || n == 0 {
 			return fmt.Errorf("%w: %s names a %s of %d bytes", errDamaged, path, part, n)
 		}
+	}
+	data := make([]byte, info.Size())
+	if _, err := f.ReadAt(data, 0); err != nil {
+		return fmt.Errorf("%w: read %s: %w", errDamaged, path, err)
+	}
+	err = sound(func() error {
+		t, err := table.OpenInMemoryTable(data, 0, &table.Options{Compression: options.None, ChkMode: options.NoVerification})
+		if err != nil {
+			return err
+		}
+		return t.VerifyChecksum()
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %s does not hold what was written: %s", errDamaged, path, oneLine("%.200v", []any{err}))
 	}
 	return nil
 }

@@ -318,7 +318,11 @@ func (s *Store) view(f func(*badger.Txn) error) error {
 	if s.db == nil {
 		return ErrClosed
 	}
-	return s.db.View(f)
+	err := sound(func() error { return s.db.View(f) })
+	if errors.Is(err, errDamaged) {
+		return &stopError{fmt.Errorf("read from store %s: %w", s.dir, err)}
+	}
+	return err
 }
 
 func (s *Store) get(key []byte) (value []byte, ok bool, err error) {
@@ -349,7 +353,7 @@ func withValue(item *badger.Item, use func([]byte)) error {
 		if len(v) == 0 {
 			return errors.New("its value cannot be read from the log")
 		}
-		use(v)
+		inside(func() { use(v) })
 		return nil
 	})
 	if err != nil {

@@ -2,10 +2,14 @@ package kv
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/dgraph-io/badger/v4"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -17,16 +21,37 @@ func TestDamagedFolder(t *testing.T) {
 		if err != nil || len(files) == 0 {
 			t.Fatalf("tables: %v, %v", files, err)
 		}
-		info, err := os.Stat(files[0])
-		if err != nil {
-			t.Fatal(err)
+		for _, f := range files { // the largest
+			info, err := os.Stat(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Size() > size {
+				path, size = f, info.Size()
+			}
 		}
-		return files[0], info.Size()
+		return path, size
 	}
 	cut := func(left func(size int64) int64) func(*testing.T, string) {
 		return func(t *testing.T, data string) {
 			path, size := table(t, data)
 			if err := os.Truncate(path, left(size)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	noise := func(at, n int64) func(*testing.T, string) {
+		return func(t *testing.T, data string) {
+			path, size := table(t, data)
+			b, err := os.ReadFile(path)
+			if err != nil || at+n > size {
+				t.Fatalf("%d bytes at %d of %d: %v", n, at, size, err)
+			}
+			rng := rand.New(rand.NewPCG(uint64(at), uint64(n)))
+			for i := at; i < at+n; i++ {
+				b[i] ^= byte(1 + rng.IntN(255))
+			}
+			if err := os.WriteFile(path, b, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -56,12 +81,33 @@ func TestDamagedFolder(t *testing.T) {
 			_, size := table(t, data)
 			cut(func(int64) int64 { return size + 1000 })(t, data)
 		},
+		"noise in a table's blocks":       noise(20<<10, 4<<10),
+		"noise where a table begins":      noise(0, 512),
+		"a bit of a block's end is wrong": noise(4<<10, 1),
+		"noise in the index of a table": func(t *testing.T, data string) {
+			_, size := table(t, data)
+			noise(size-200, 100)(t, data)
+		},
+		"noise in every part of a table": func(t *testing.T, data string) {
+			_, size := table(t, data)
+			for at := int64(0); at+1000 < size; at += 3000 {
+				noise(at, 1000)(t, data)
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			s := openTest(t, dir, Options{})
-			for _, key := range []string{"a", "b", "c"} {
-				put(t, In[string](s, "b", 1), key, key)
+			var ops []Op
+			for i := range 1000 { // more blocks than one
+				op, err := In[string](s, "b", 1).PutOp(fmt.Sprint("key ", i), strings.Repeat("value ", i%20))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ops = append(ops, op)
+			}
+			if err := s.Write(ops...); err != nil {
+				t.Fatal(err)
 			}
 			closeTest(t, s)
 			damage(t, dataDir(dir, 1))
@@ -118,4 +164,27 @@ func TestOlderGenerationOutlivesADamagedOne(t *testing.T) {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 	closeTest(t, s)
+}
+
+// A panic of Badger while it reads is the same error; one of the caller's own stays a panic.
+func TestPanicInARead(t *testing.T) {
+	s := openTest(t, t.TempDir(), Options{})
+	defer closeTest(t, s)
+	put(t, In[string](s, "b", 1), "a", "1")
+	err := s.view(func(*badger.Txn) error {
+		var none []byte
+		_ = none[len(s.dir)]
+		return nil
+	})
+	var stops interface{ StopsRun() bool }
+	if !errors.Is(err, errDamaged) || !errors.As(err, &stops) || !stops.StopsRun() {
+		t.Errorf("view = %v, want one that ends the run and says to restore a backup", err)
+	}
+	defer func() {
+		if p := recover(); p != "ours" {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	_, err = s.read(In[string](s, "b", 1).key("a"), func([]byte) { panic("ours") })
+	t.Errorf("read = %v", err)
 }
