@@ -73,9 +73,12 @@ type RefreshReport struct {
 	Build     BuildReport    `json:"build"`
 }
 
-// Partial reports whether items failed, or what is new on a source could not be seen.
+// Partial reports whether items failed, or what is new on a source could not be seen and nobody accepted
+// what a guard rail said of that.
 func (r RefreshReport) Partial() bool {
-	return r.Build.Partial() || slices.ContainsFunc(r.Sources, func(s SourceReport) bool { return s.Unread != "" })
+	return r.Build.Partial() || slices.ContainsFunc(r.Sources, func(s SourceReport) bool {
+		return s.Unread != "" && !slices.ContainsFunc(r.Stops, func(stop Stop) bool { return stop.Accepted && stop.Source == s.Source })
+	})
 }
 
 // AskedReport is what became of pages that were asked for again.

@@ -165,7 +165,10 @@ func checkTable(path string) error {
 		}
 		return t.VerifyChecksum()
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, errDamaged):
+		return fmt.Errorf("%s: %w", path, err)
+	case err != nil:
 		return fmt.Errorf("%w: %s does not hold what was written: %s", errDamaged, path, oneLine("%.200v", []any{err}))
 	}
 	return nil
