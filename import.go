@@ -386,6 +386,7 @@ func importPairs(ctx context.Context, w *Workspace, path string, _ ImportOptions
 		return r, err
 	}
 	claims := pairedClaims{w: w, r: r, rows: map[string]scrapers.Row{}}
+	labels := pairLabels{w: w, r: r, said: map[string]*saidLabel{}}
 	for pair, err := range planner.ReadPairs(filepath.Base(path), bufio.NewReaderSize(until(ctx, f), 1<<20)) {
 		if err := r.tolerate(err); err != nil {
 			return r, errors.Join(err, p.flush()) // what came before the damage counts
@@ -407,12 +408,9 @@ func importPairs(ctx context.Context, w *Workspace, path string, _ ImportOptions
 		} else if !agrees {
 			continue // its label is about another claim
 		}
-		link := pair.Link()
-		if err := w.tables.Links.Put(linkKey(link), link); err != nil {
+		if err := labels.add(pair); err != nil {
 			return r, err
 		}
-		r.Counts["pairs"]++
-		r.Counts["label "+string(pair.Label)]++
 	}
 	return r, p.flush()
 }

@@ -147,10 +147,15 @@ func (d Document) Content() string {
 
 // Seal makes title and text valid UTF-8 and fills SHA256 from the content.
 func (d Document) Seal() Document {
-	d.Title, d.Text = strings.ToValidUTF8(d.Title, "\uFFFD"), strings.ToValidUTF8(d.Text, "\uFFFD")
+	d.Title, d.Text = readable(d.Title), readable(d.Text)
 	sum := sha256.Sum256([]byte(d.Content()))
 	d.SHA256 = hex.EncodeToString(sum[:])
 	return d
+}
+
+// readable is a text without what no text has: NUL is dropped, bytes that are not UTF-8 are replaced.
+func readable(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
 // A Hit is one search result as a query variant returned it.

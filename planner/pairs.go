@@ -3,6 +3,7 @@ package planner
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
@@ -54,7 +55,8 @@ const (
 // ReadPairs reads a table of pairs in any of its forms, told by its content: RAGuard's documents.csv,
 // one JSON object a line with claim, title, text, url and label, or RAGuard's claims as JSON with
 // their documents inside. Texts are kept as published. It holds the documents in memory, because a post
-// that stands in two rows is one document, the longer of the two texts. A row that cannot be read, or
+// that stands in two rows is one document: of RAGuard the longer of the two texts, of lines the first, and
+// the other is a *RecordError besides. A row that cannot be read, or
 // whose label is none of the three, is a *RecordError and reading goes on; any other error is the end.
 func ReadPairs(name string, r io.Reader) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
@@ -95,6 +97,8 @@ func firstLine(head []byte) []byte {
 	return line
 }
 
+var errNULClaim = errors.New("its claim holds a NUL byte")
+
 // pairs is the state of reading one table.
 type pairs struct {
 	name   string
@@ -116,8 +120,19 @@ func (p *pairs) pair(row Pair, label string) error {
 	}
 	row.Document = row.Document.Seal()
 	if old, ok := p.known[row.Document.ID]; ok {
-		var note string
-		if row.Document, note = Longer(old, row.Document); note != "" {
+		longer, note := Longer(old, row.Document)
+		switch {
+		case note == "":
+			row.Document = old
+		case row.Table == tableLines && strings.TrimSpace(row.Document.Content()) == "":
+			row.Document = old // the address alone refers to it
+		case row.Table == tableLines && strings.TrimSpace(old.Content()) != "":
+			if err := p.fault(fmt.Errorf("its text of %d bytes is another than the one of %d bytes that came before for %s; the first stays", len(row.Document.Content()), len(old.Content()), cmp.Or(old.URL, old.ID))); err != nil {
+				return err
+			}
+			row.Document = old
+		default:
+			row.Document = longer
 			row.Notes = append(row.Notes, note)
 		}
 	}
@@ -178,24 +193,32 @@ func (r published) pair() (Pair, error) {
 		ID: "raguard:" + strconv.Itoa(number), Kind: corpus.KindRedditPost, Title: string(r.Title), Text: string(r.Text),
 		Source: "reddit.com", Number: number,
 	}
-	placed(&d, string(r.Link))
-	return Pair{Table: tableRAGuard, ClaimNumber: claim, Number: number, Document: d}, nil
+	notes, err := placed(&d, string(r.Link))
+	return Pair{Table: tableRAGuard, ClaimNumber: claim, Number: number, Document: d, Notes: notes}, err
 }
 
 // placed fills in what a document's address tells. A search restricted to Reddit found all of these,
-// so a link to anything else is where a link post leads.
-func placed(d *corpus.Document, link string) {
+// so a link to anything else is where a link post leads. What is no address of the web is an error; a user
+// name or password in one is dropped, with a note.
+func placed(d *corpus.Document, link string) (notes []string, err error) {
 	d.BodyStatus = BodyStatusOf(d.Title, d.Text, "")
 	if link = strings.TrimSpace(link); link == "" {
-		return
+		return nil, nil
 	}
-	d.URL = corpus.CanonicalURL(link)
+	address, had := withoutUser(corpus.CanonicalURL(link))
+	if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") || corpus.Host(address) == "" {
+		return nil, fmt.Errorf("%.100q is no address of the web", address)
+	}
+	if had {
+		notes = append(notes, "a user name or password was dropped from an address")
+	}
+	d.URL = address
 	fullname, ok := corpus.RedditFullname(d.URL)
 	if !ok {
 		if d.Kind == corpus.KindRedditPost {
 			d.URL, d.Outbound = "", d.URL
 		}
-		return
+		return notes, nil
 	}
 	d.ID = corpus.RedditID(fullname)
 	d.Kind = corpus.KindRedditPost
@@ -208,6 +231,21 @@ func placed(d *corpus.Document, link string) {
 	if where.subreddit == "" && !strings.HasPrefix(d.URL, "https://www.reddit.com/gallery/") || corpus.Host(d.URL) != "www.reddit.com" {
 		d.URL = where.url(true)
 	}
+	return notes, nil
+}
+
+// withoutUser drops user name and password from an address, and reports whether it had any.
+func withoutUser(address string) (string, bool) {
+	scheme, rest, ok := strings.Cut(address, "://")
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	at := strings.LastIndexByte(rest[:end], '@')
+	if !ok || at < 0 {
+		return address, false
+	}
+	return scheme + "://" + rest[at+1:], true
 }
 
 func positive(field, s string) (int, error) {
@@ -307,6 +345,14 @@ func (p *pairs) nested(r io.Reader) error {
 			p.row++
 			return p.fault(fmt.Errorf("claim %d: %w", place, err))
 		}
+		if strings.IndexByte(string(c.Text), 0) >= 0 {
+			p.row++
+			if err := p.fault(fmt.Errorf("claim %d: %w", number, errNULClaim)); err != nil {
+				return err
+			}
+			p.row += max(len(c.Documents)-1, 0)
+			return nil
+		}
 		claim := Pair{ClaimNumber: number, ClaimText: string(c.Text), Verdict: string(c.Verdict)}
 		if claim.Verdict == "" {
 			claim.Verdict = string(c.Binary)
@@ -369,12 +415,16 @@ func (p *pairs) line(line []byte) error {
 		Label   loose `json:"label"`
 		Verdict loose `json:"verdict"`
 	}
-	if err := json.Unmarshal(line, &v); err != nil {
+	err := json.Unmarshal(line, &v)
+	if err != nil {
 		return p.fault(err)
 	}
 	text := strings.TrimSpace(string(v.Claim))
 	if text == "" {
 		return p.fault(errors.New("it has no claim"))
+	}
+	if strings.IndexByte(text, 0) >= 0 {
+		return p.fault(errNULClaim)
 	}
 	row := Pair{Table: tableLines, ClaimText: text, Verdict: string(v.Verdict), Number: p.row}
 	key := row.RowKey()
@@ -383,7 +433,10 @@ func (p *pairs) line(line []byte) error {
 	}
 	row.ClaimNumber = p.claims[key]
 	d := corpus.Document{Kind: corpus.KindPage, Title: string(v.Title), Text: string(v.Text), Source: corpus.Host(string(v.URL))}
-	placed(&d, string(v.URL))
+	d = d.Seal() // before a text names itself
+	if row.Notes, err = placed(&d, string(v.URL)); err != nil {
+		return p.fault(err)
+	}
 	if d.Content() == "" && d.URL == "" {
 		return p.fault(errors.New("it has neither document nor address"))
 	}

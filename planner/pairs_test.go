@@ -94,13 +94,14 @@ func TestReadPairs(t *testing.T) {
 				{1, ferries, corpus.DocumentID("https://news.example.org/fares"), "supporting", 1, 1, "full", "51", "https://news.example.org/fares?utm_source=x", "news.example.org", "False", ""},
 				{2, tolls, aa01, "unrelated", 2, 1, "short", "18", "https://www.reddit.com/comments/aa01/", "reddit.com", "", ""},
 				{4, ferries, "d_95c82b856e4b95e4", "misleading", 4, 2, "full", "39", "", "", "False", ""},
-				{9, ferries, aa01, "unrelated", 9, 3, "short", "33", "https://www.reddit.com/r/harborville/comments/aa01/x/", "reddit.com/r/harborville", "", "two texts for reddit:t3_aa01: kept the one of 54 bytes, not the one of 32"},
+				{9, ferries, aa01, "unrelated", 9, 3, "short", "18", "https://www.reddit.com/comments/aa01/", "reddit.com", "", ""},
 			},
 			[]string{
 				`5: label "true" is none of supporting, misleading, unrelated`,
 				"6: it has no claim",
 				"7: it has neither document nor address",
 				"8: unexpected end of JSON input",
+				"9: its text of 54 bytes is another than the one of 32 bytes that came before for https://www.reddit.com/comments/aa01/; the first stays",
 			},
 		},
 	} {
@@ -148,5 +149,32 @@ func TestRowKey(t *testing.T) {
 	}
 	if got := (Pair{Table: tableRAGuard, ClaimNumber: 2620}).RowKey(); got != "raguard/2620" {
 		t.Errorf("RowKey = %s", got)
+	}
+}
+
+// Documents keep no secret of an address, no address that is none of the web, and no NUL.
+func TestPairsOfHostileDocuments(t *testing.T) {
+	for _, c := range []struct{ name, line, url, text, notes, fault string }{
+		{"a password", `{"claim":"One.","text":"It says so.","url":"https://u:pw@h.example/x","label":"unrelated"}`, "https://h.example/x", "It says so.", "a user name or password was dropped from an address", ""},
+		{"a password with a slash", `{"claim":"One.","text":"It says so.","url":"https://u%2Fv:p%40w@h.example?q=a@b","label":"unrelated"}`, "https://h.example/?q=a@b", "It says so.", "a user name or password was dropped from an address", ""},
+		{"a script", `{"claim":"One.","text":"It says so.","url":"javascript:alert(1)","label":"unrelated"}`, "", "", "", `"javascript:alert(1)" is no address of the web`},
+		{"another scheme, with a password", `{"claim":"One.","text":"It says so.","url":"ftp://u:pw@h.example/x","label":"unrelated"}`, "", "", "", `"ftp://h.example/x" is no address of the web`},
+		{"no scheme", `{"claim":"One.","text":"It says so.","url":"h.example/x","label":"unrelated"}`, "", "", "", `"h.example/x" is no address of the web`},
+		{"a NUL in the text", `{"claim":"One.","text":"It\u0000 says so.","url":"https://h.example/x","label":"unrelated"}`, "https://h.example/x", "It says so.", "", ""},
+		{"a NUL in the claim", `{"claim":"One\u0000.","text":"It says so.","url":"https://h.example/x","label":"unrelated"}`, "", "", "", "its claim holds a NUL byte"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for p, err := range ReadPairs("lines", strings.NewReader(c.line)) {
+				if c.fault != "" || err != nil {
+					if err == nil || c.fault == "" || !strings.Contains(err.Error(), c.fault) {
+						t.Errorf("pair %+v, error %v; want %q", p, err, c.fault)
+					}
+					continue
+				}
+				if d := p.Document; d.URL != c.url || d.Text != c.text || strings.Join(p.Notes, ";") != c.notes {
+					t.Errorf("document %q %q, notes %q", d.URL, d.Text, p.Notes)
+				}
+			}
+		})
 	}
 }
