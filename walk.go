@@ -767,6 +767,11 @@ func (s stages) parse(site scrapers.Site) pipeline.Stage[string, []corpus.Claim]
 			if err != nil {
 				return nil, err
 			}
+			if page.Truncated() {
+				for i, c := range claims {
+					claims[i].Flags = corpus.AddFlag(c.Flags, corpus.FlagPageTruncated)
+				}
+			}
 			return s.remembered(ctx, site, page, claims)
 		},
 	}

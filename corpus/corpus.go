@@ -73,6 +73,7 @@ const (
 	FlagInjection       = "injection_suspected"
 	FlagTruncated       = "document_truncated" // the annotator saw a cut document
 	FlagZoneUnknown     = "zone_unknown"       // a time is printed whose zone is unknown, so only its day is kept
+	FlagPageTruncated   = "page_truncated"     // the stored page breaks off, so fields may be missing
 	FlagDateUnread      = "date_unread"        // a date is printed that is none, so there is none
 	FlagRepaired        = "markup_repaired"    // the page's ClaimReview was broken and could be mended
 	FlagBadMarkup       = "markup_bad"         // a script of the page's markup was given up; the page itself was read

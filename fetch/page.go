@@ -88,6 +88,9 @@ func (p *Page) Charset() (name, from string) { return p.charset() }
 // for content. Pages that Get returns are none; pages that come from elsewhere may be.
 func (p *Page) Wall() string { return wallOf(p.Header, p.body) }
 
+// Truncated reports whether the stored body breaks off before its end.
+func (p *Page) Truncated() bool { return p.truncated }
+
 // Text returns the body as UTF-8, without a byte order mark. Bytes that do not belong to the charset
 // are U+FFFD.
 func (p *Page) Text() string { return p.text() }

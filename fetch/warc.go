@@ -209,6 +209,9 @@ func (w *warcImport) hold(rec *warcRecord) error {
 		if c.body.cut != nil {
 			return errors.Join(c.body.cut, c.body.close())
 		}
+		if rec.block.short() {
+			w.note("%s at %d: the file ends within it: %s; what there is of it is stored as truncated", rec.kind, rec.offset, c.uri)
+		}
 		c.ex.Truncated = rec.block.short() || rec.get("WARC-Truncated") != "" || rec.get("WARC-Segment-Number") != ""
 		if err := c.dechunk(); err != nil {
 			return errors.Join(err, c.body.close())

@@ -1193,3 +1193,26 @@ func checkFences(t *testing.T, bodies []string, word string) {
 		}
 	}
 }
+
+// A page that breaks off gives a claim that says so, and the import names the place where its file ends.
+func TestPageThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	l := newSite(t, newWeb(t), nil, setup{"recipe.discover": "[stored]"})
+	checks := wells(2)
+	whole := warc(
+		savedPage{url: "http://" + checks[0].address("check.example"), at: "2024-01-02", body: checks[0].page()},
+		savedPage{url: "http://" + checks[1].address("check.example"), at: "2024-01-02", body: checks[1].page() + strings.Repeat("<p>And so on.</p>\n", 50)})
+	cut := l.write(filepath.Join(t.TempDir(), "cut.warc"), whole[:len(whole)-300])
+	if said, _ := l.must(3, "import", "warc", cut); !strings.Contains(said, "the file ends within it: http://"+checks[1].address("check.example")) {
+		t.Errorf("the import says\n%s", said)
+	}
+	r := l.build(0, "--replay")
+	flags := map[string]any{}
+	for _, row := range released(t, r.Release.Dir, "claims") {
+		flags[row["text"].(string)] = row["flags"]
+	}
+	want := map[string]any{checks[0].Claim: []any{}, checks[1].Claim: []any{"page_truncated"}}
+	if diff := cmp.Diff(want, flags); diff != "" {
+		t.Errorf("flags (-want +got):\n%s", diff)
+	}
+}
