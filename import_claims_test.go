@@ -88,6 +88,15 @@ func badTables() []badTable {
 		{name: "a map beside a format", options: ImportOptions{Map: mappedCSV, As: "liar"}, text: csvHead, ends: "--as liar"},
 		{name: "a format that is none", options: ImportOptions{As: "liars"}, text: csvHead, ends: `table "liars" is unknown; known are averitec`},
 		{name: "a format without its columns", options: ImportOptions{As: "fever"}, text: csvHead + "One.,true,,\n", ends: `there is no column "claim" (its claim)`},
+		{name: "no UTF-8 in the plainest table", text: "claim,verdict\nCaf\xe9.,true\nTwo.,true\n", stored: []string{"Two."}, refused: []string{`row 1: column "claim": not UTF-8`}},
+		{name: "a NUL in the plainest table", text: "claim,verdict\nOne.,tr\x00ue\nTwo.,true\n", stored: []string{"Two."}, refused: []string{`row 1: column "verdict": it holds a NUL byte`}},
+		{name: "claims that are no text", options: ImportOptions{Map: "claim=c,rating=r"}, text: `[{"c":["One."],"r":"true"},{"c":{"x":"Two."},"r":"true"},{"c":3,"r":"true"},{"c":true,"r":"true"},{"c":null,"r":"true"},{"c":"Six.","r":["true"]},{"c":"Seven.","r":true}]`, stored: []string{"Seven."},
+			refused: []string{`row 1 (line 1), column "c": a claim is text, and this is a list`, "row 2 (line 1), column \"c\": a claim is text, and this is an object", "this is a number", "this is a bool", `row 5 (line 1), column "c": empty`, `row 6 (line 1), column "r": a rating is a word, and this is a list`}},
+		{name: "a column twice", options: ImportOptions{Map: "claim=c,rating=r"}, text: "c,r,c\nOne.,true,Two.\n", ends: `column "c" stands twice in the header`},
+		{name: "a column twice between tabs", options: ImportOptions{Map: "claim=c,rating=r"}, text: "c\tr\tc\nOne.\ttrue\tTwo.\n", ends: `column "c" stands twice in the header`},
+		{name: "a column twice in JSON", options: ImportOptions{Map: "claim=c,rating=r"}, text: `{"c":"One.","r":"true","c":"Two."}`, ends: `column "c" stands twice in the header`},
+		{name: "a column twice in the plainest table", text: "claim,verdict,verdict\nOne.,true,false\n", ends: `column "verdict" stands twice in the header`},
+		{name: "one column for two", options: ImportOptions{Map: "claim=c,rating=c"}, text: "c\nOne.\n", ends: `column "c" cannot be both the claim and the rating`},
 		{name: "two formats that fit", text: `{"text":"One.","claimReview":[],"@type":"ClaimReview","claimReviewed":"One."}`, ends: "fits claimreview and factcheck_tools equally well; say which with --as"},
 	}
 }

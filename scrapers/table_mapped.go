@@ -51,6 +51,11 @@ func ParseColumns(s string) (Columns, error) {
 		if had, twice := out[target]; twice {
 			return nil, fmt.Errorf("column map %q: both %q and %q are the %s", s, had, column, target)
 		}
+		for other, had := range out {
+			if had == column {
+				return nil, fmt.Errorf("column map %q: column %q cannot be both the %s and the %s", s, column, other, target)
+			}
+		}
 		out[target] = column
 	}
 	for _, target := range []string{"claim", "rating"} {
@@ -153,6 +158,9 @@ func (t claimTable) read(_ string, r io.Reader) iter.Seq2[Row, error] {
 		head, all, err := fileRows(r)
 		var m Columns
 		if err == nil {
+			err = twice(head.Columns)
+		}
+		if err == nil {
 			if m, err = t.columnsOf(func(c string) bool { return slices.Contains(head.Columns, c) }); err != nil {
 				err = fmt.Errorf("%w; the file has %.500q", err, head.Columns)
 			}
@@ -192,6 +200,12 @@ func (t claimTable) row(m Columns, rec fileRow) (Row, error) {
 	if column, err := checkText(rec.fields); err != nil {
 		return refuse(column, err)
 	}
+	if kind := rec.kinds[m["claim"]]; kind != "" {
+		return refuse(m["claim"], fmt.Errorf("a claim is text, and this is %s", kind))
+	}
+	if kind := rec.kinds[m["rating"]]; kind == "a list" || kind == "an object" {
+		return refuse(m["rating"], fmt.Errorf("a rating is a word, and this is %s", kind))
+	}
 	for _, column := range m {
 		if _, ok := rec.fields[column]; !ok {
 			rec.fields[column] = "" // objects leave out what they have nothing for
@@ -221,6 +235,16 @@ func (t claimTable) row(m Columns, rec fileRow) (Row, error) {
 		}
 	}
 	return row, nil
+}
+
+// twice refuses a header that names a column twice: nobody knows which of the two is meant.
+func twice(columns []string) error {
+	for i, c := range columns {
+		if c != "" && slices.Contains(columns[:i], c) {
+			return fmt.Errorf("column %q stands twice in the header", c)
+		}
+	}
+	return nil
 }
 
 // checkText refuses bytes that no text has, with the column that holds them.

@@ -68,6 +68,10 @@ func pairsRead(_ string, r io.Reader) iter.Seq2[Row, error] {
 			yield(Row{}, fmt.Errorf("read table: header %q has no columns %s and %s", header, pairsClaim, pairsVerdict))
 			return
 		}
+		if err := twice(header); err != nil {
+			yield(Row{}, fmt.Errorf("read table: %w", &EndError{err}))
+			return
+		}
 		for n := 1; ; n++ {
 			record, err := cr.Read()
 			if errors.Is(err, io.EOF) {
@@ -78,6 +82,8 @@ func pairsRead(_ string, r io.Reader) iter.Seq2[Row, error] {
 				err, goesOn = unreadable(err)
 			} else if strings.TrimSpace(record[claim]) == "" {
 				err = fmt.Errorf("column %q is empty", pairsClaim)
+			} else if column, bad := checkText(fieldsBy(header, record)); bad != nil {
+				err = fmt.Errorf("column %q: %w", column, bad)
 			}
 			if err != nil {
 				if !yield(Row{}, fmt.Errorf("read table: row %d: %w", n, err)) || !goesOn {

@@ -52,6 +52,10 @@ func raguardRead(_ string, r io.Reader) iter.Seq2[Row, error] {
 				return
 			}
 		}
+		if err := twice(header); err != nil {
+			yield(Row{}, fmt.Errorf("read raguard table: %w", &EndError{err}))
+			return
+		}
 		seen := map[int]int{}
 		for n := 1; ; n++ {
 			record, err := cr.Read()
@@ -90,6 +94,9 @@ func raguardRow(header, record []string) (row Row, column string, err error) {
 	for i, name := range header {
 		if !utf8.ValidString(record[i]) {
 			return row, name, errors.New("not UTF-8")
+		}
+		if strings.IndexByte(record[i], 0) >= 0 {
+			return row, name, errNUL
 		}
 		row.Fields[name] = record[i]
 	}

@@ -33,6 +33,7 @@ type fileRow struct {
 	at     int               // from 1, without the header
 	line   int               // of the file, from 1; 0 where lines do not count
 	fields map[string]string // JSON values that are no text stand as JSON, null as ""
+	kinds  map[string]string // of JSON values that are no text: what they are
 }
 
 // An EndError is one after which nothing of a file is read.
@@ -179,7 +180,7 @@ func objects(r io.Reader) iter.Seq2[fileRow, error] {
 			at++
 			rec := fileRow{at: at, line: v.line}
 			if err == nil {
-				rec.fields, err = fieldsOf(v.raw)
+				rec.fields, rec.kinds, err = fieldsOf(v.raw)
 			}
 			if err != nil {
 				err = &fault{at: at, line: v.line, err: err}
@@ -191,16 +192,16 @@ func objects(r io.Reader) iter.Seq2[fileRow, error] {
 	}
 }
 
-// fieldsOf returns the fields of an object: texts as text, null as "", anything else as JSON.
-func fieldsOf(raw []byte) (map[string]string, error) {
+// fieldsOf returns the fields of an object: texts as text, null as "", anything else as JSON, and what that is.
+func fieldsOf(raw []byte) (fields, kinds map[string]string, err error) {
 	if !utf8.Valid(raw) {
-		return nil, errNotUTF8 // the decoder would put other characters in their place
+		return nil, nil, errNotUTF8 // the decoder would put other characters in their place
 	}
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &values); err != nil || values == nil {
-		return nil, errors.New("it is no object")
+		return nil, nil, errors.New("it is no object")
 	}
-	fields := make(map[string]string, len(values))
+	fields = make(map[string]string, len(values))
 	for k, v := range values {
 		switch {
 		case string(v) == "null":
@@ -208,18 +209,34 @@ func fieldsOf(raw []byte) (map[string]string, error) {
 		case v[0] == '"':
 			var s string
 			if err := json.Unmarshal(v, &s); err != nil {
-				return nil, fmt.Errorf("field %q: %w", k, err) // unreachable: the object was read
+				return nil, nil, fmt.Errorf("field %q: %w", k, err) // unreachable: the object was read
 			}
 			fields[k] = s
 		default:
 			var b bytes.Buffer
 			if err := json.Compact(&b, v); err != nil {
-				return nil, fmt.Errorf("field %q: %w", k, err) // unreachable: the object was read
+				return nil, nil, fmt.Errorf("field %q: %w", k, err) // unreachable: the object was read
 			}
-			fields[k] = b.String()
+			if kinds == nil {
+				kinds = map[string]string{}
+			}
+			fields[k], kinds[k] = b.String(), kindOf(v[0])
 		}
 	}
-	return fields, nil
+	return fields, kinds, nil
+}
+
+// kindOf names a JSON value that is no text by its first byte.
+func kindOf(c byte) string {
+	switch c {
+	case '[':
+		return "a list"
+	case '{':
+		return "an object"
+	case 't', 'f':
+		return "a bool"
+	}
+	return "a number"
 }
 
 // A value is one value of a JSON text.
