@@ -129,6 +129,16 @@ type SiteRecipe struct {
 	Base string `yaml:"base,omitempty" json:"base,omitzero"` // origin, e.g. https://mirror.example
 }
 
+// UnmarshalYAML takes a plain name for a site at its own address.
+func (s *SiteRecipe) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode && !isNull(n) {
+		*s = SiteRecipe{}
+		return n.Decode(&s.Name)
+	}
+	type plain SiteRecipe
+	return n.Decode((*plain)(s))
+}
+
 // Dates bounds a calendar date, both ends included; an empty end is open.
 type Dates struct {
 	From string `yaml:"from" json:"from"`

@@ -139,6 +139,19 @@ func TestParseConfigTellsWhereValuesComeFrom(t *testing.T) {
 }
 
 // Naming one setting of a role keeps the others.
+func TestSitesByNameAlone(t *testing.T) {
+	c, _, err := parseConfig([]byte("recipe:\n  sites: [politifact, {name: afp, base: \"https://mirror.example\"}]\n"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]SiteRecipe{{Name: "politifact"}, {Name: "afp", Base: "https://mirror.example"}}, c.Recipe.Sites); diff != "" {
+		t.Errorf("sites (-want +got):\n%s", diff)
+	}
+	if _, _, err := parseConfig([]byte("recipe:\n  sites: [politifakt]\n"), nil, nil); err == nil || !strings.Contains(err.Error(), `"politifakt" is none of 20minutes`) {
+		t.Errorf("an unknown name: %v", err)
+	}
+}
+
 func TestParseConfigLaysMappingsOverEachOther(t *testing.T) {
 	c, _, err := parseConfig([]byte("recipe:\n  models:\n    zero: {model: builtin, max_tokens: 7}\nruntime:\n  host_delay: {a.example: 2s}\n  endpoints:\n    other: {provider: builtin}\n"), nil, nil)
 	if err != nil {

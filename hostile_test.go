@@ -245,6 +245,24 @@ func TestEndlessRatingWaitsForAPerson(t *testing.T) {
 	})
 }
 
+// What a person is shown names no verdict that could be copied by mistake, and asks nothing about a page
+// that printed no rating.
+func TestRatingsThatWait(t *testing.T) {
+	f := newFolder(t, t.TempDir())
+	f.with(func(w *Workspace) error {
+		for _, raw := range []string{"", " ", "no idea"} {
+			if err := w.tables.Ratings.Put(kv.Key("politifact", raw), QueuedRating{Source: "politifact", Raw: raw, Example: "The toll doubled."}); err != nil {
+				return err
+			}
+		}
+		list, err := w.listRatings()
+		if err != nil || len(list) != 1 || list[0].Key != "politifact/no idea" || !strings.Contains(list[0].Summary, `{"no idea": <verdict>}`) {
+			t.Errorf("%+v, %v", list, err)
+		}
+		return nil
+	})
+}
+
 // Processes that reach a workspace by different links meet at one socket.
 func TestSocketIsOneForEveryLink(t *testing.T) {
 	root := t.TempDir()

@@ -83,7 +83,7 @@ where the folder has none of its own but what assay init wrote. assay build --re
 	{"dir", "a folder of saved pages", `Pages under --base URL by their path, or host folders (www.example.com/path/index.html), or a urls.tsv in the folder:
 path TAB address [TAB status [TAB content type [TAB retrieved]]].`, importDir, false},
 	{"pairs", "claims with their documents", `RAGuard's documents.csv (import its claims.csv too), RAGuard's claims as JSON with documents inside, or JSON lines;
-verdict, title and label may be missing, but without a verdict a claim cannot be labelled:
+verdict and title may be missing, the label may not, and without a verdict a claim cannot be labelled:
     {"claim": "...", "verdict": "false", "title": "...", "text": "...", "url": "https://...", "label": "misleading"}`, importPairs, false},
 	{"prices", "what models cost", `The list that LiteLLM publishes (model_prices_and_context_window.json), or a table such as prices.yaml of the workspace,
 which is written: its models have the last word over the table inside the program. Its date is the file's:

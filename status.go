@@ -334,13 +334,16 @@ func (w *Workspace) listRatings() ([]Listed, error) {
 		if err != nil {
 			return out, err
 		}
+		if strings.TrimSpace(entry.Value.Raw) == "" {
+			continue // a page that printed none has nothing to map
+		}
 		waits := corpus.Claim{Source: entry.Value.Source, RatingRaw: entry.Value.Raw, Flags: []string{corpus.FlagUnmapped}}
 		if waits = w.Config.Recipe.rated(waits); len(waits.Flags) == 0 {
 			continue // decided
 		}
 		out = append(out, Listed{
 			ItemInfo: pipeline.ItemInfo{Stage: "ratings", Key: entry.Value.Source + "/" + entry.Value.Raw, State: "waiting"},
-			Summary:  strings.TrimSpace(entry.Value.Example + fmt.Sprintf(" (decide with recipe.ratings: {%s: {%q: half_true}})", entry.Value.Source, entry.Value.Raw)),
+			Summary:  strings.TrimSpace(entry.Value.Example + fmt.Sprintf(" (decide with recipe.ratings: {%s: {%q: <verdict>}})", entry.Value.Source, entry.Value.Raw)),
 		})
 	}
 	return out, nil

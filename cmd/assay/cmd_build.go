@@ -19,8 +19,7 @@ import (
 func (a *app) buildCommand() *cobra.Command {
 	var o assay.BuildOptions
 	var replay bool
-	var maxUSD float64
-	var maxCalls int
+	var limits runLimits
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "Run what is missing or stale, then write the release",
@@ -36,12 +35,9 @@ While it runs, "assay status", "ls", "show" and "backup" answer from another ter
 			statusError, statusUsage, statusPartial, statusBudget, statusLocked, statusGuard, statusInterrupted),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var overrides []assay.Override
-			if cmd.Flags().Changed("max-usd") {
-				overrides = append(overrides, assay.Override{Key: "runtime.max_usd", Value: strconv.FormatFloat(maxUSD, 'g', -1, 64)})
-			}
-			if cmd.Flags().Changed("max-calls") {
-				overrides = append(overrides, assay.Override{Key: "runtime.max_calls", Value: strconv.Itoa(maxCalls)})
+			overrides, err := limits.overrides(cmd, o.MaxDuration)
+			if err != nil {
+				return err
 			}
 			if err := o.Check(); err != nil {
 				return usageError{err}
@@ -63,10 +59,41 @@ While it runs, "assay status", "ls", "show" and "backup" answer from another ter
 	f.BoolVar(&o.DryRun, "dry-run", false, "say what would run, and run nothing")
 	f.BoolVar(&o.RetryFailed, "retry-failed", false, "try permanent failures and blocked pages again")
 	f.StringVar(&o.As, "as", "", "name of the release folder, e.g. v1.0.0")
-	f.Float64Var(&maxUSD, "max-usd", 0, "stop before this run spends more")
-	f.IntVar(&maxCalls, "max-calls", 0, "stop before this run makes more model calls")
-	f.DurationVar(&o.MaxDuration, "max-duration", 0, "stop after this time")
+	limits.flags(cmd, &o.MaxDuration)
 	return cmd
+}
+
+// runLimits are the flags that bound what one run may do.
+type runLimits struct {
+	usd   float64
+	calls int
+}
+
+func (l *runLimits) flags(cmd *cobra.Command, duration *time.Duration) {
+	f := cmd.Flags()
+	f.Float64Var(&l.usd, "max-usd", 0, "stop before this run spends more, above 0 (default: runtime.max_usd)")
+	f.IntVar(&l.calls, "max-calls", 0, "stop before this run makes more model calls, above 0; --replay makes none (default: runtime.max_calls)")
+	f.DurationVar(duration, "max-duration", 0, "stop after this time, above 0 (default: no limit)")
+}
+
+// overrides are the settings of the flags that were given. 0 in a file means no limit, which nobody means
+// who writes it behind a flag that stops a run; the flags refuse it.
+func (l *runLimits) overrides(cmd *cobra.Command, duration time.Duration) (out []assay.Override, err error) {
+	for _, limit := range []struct {
+		name  string
+		above bool
+	}{{"max-usd", l.usd > 0}, {"max-calls", l.calls > 0}, {"max-duration", duration > 0}} {
+		if f := cmd.Flags().Lookup(limit.name); f.Changed && !limit.above {
+			return nil, usagef("--%s %s: a limit is above 0; leave the flag out for a run without it, and use build --replay for one that asks and spends nothing", limit.name, f.Value)
+		}
+	}
+	if cmd.Flags().Changed("max-usd") {
+		out = append(out, assay.Override{Key: "runtime.max_usd", Value: strconv.FormatFloat(l.usd, 'g', -1, 64)})
+	}
+	if cmd.Flags().Changed("max-calls") {
+		out = append(out, assay.Override{Key: "runtime.max_calls", Value: strconv.Itoa(l.calls)})
+	}
+	return out, nil
 }
 
 // build opens the workspace, serves questions, builds and prints the report.

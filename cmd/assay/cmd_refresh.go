@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -12,8 +11,7 @@ import (
 
 func (a *app) refreshCommand() *cobra.Command {
 	var o assay.RefreshOptions
-	var maxUSD float64
-	var maxCalls int
+	var limits runLimits
 	cmd := &cobra.Command{
 		Use:   "refresh",
 		Short: "Ask what is new, changed or gone, and release unless a guard rail stops it",
@@ -36,11 +34,9 @@ that was interrupted goes on where it was.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			open := assay.OpenOptions{Offline: o.DryRun, Online: !o.DryRun}
-			if cmd.Flags().Changed("max-usd") {
-				open.Overrides = append(open.Overrides, assay.Override{Key: "runtime.max_usd", Value: strconv.FormatFloat(maxUSD, 'g', -1, 64)})
-			}
-			if cmd.Flags().Changed("max-calls") {
-				open.Overrides = append(open.Overrides, assay.Override{Key: "runtime.max_calls", Value: strconv.Itoa(maxCalls)})
+			var err error
+			if open.Overrides, err = limits.overrides(cmd, o.MaxDuration); err != nil {
+				return err
 			}
 			rep, err := a.refresh(cmd.Context(), o, open)
 			if err != nil {
@@ -57,9 +53,7 @@ that was interrupted goes on where it was.`,
 	f.StringSliceVar(&o.Accept, "accept", nil, "release this source although its guard rails say no; may be repeated")
 	f.BoolVar(&o.DryRun, "dry-run", false, "say what would be asked, and ask nothing")
 	f.StringVar(&o.As, "as", "", "name of the release folder, e.g. v1.0.0")
-	f.Float64Var(&maxUSD, "max-usd", 0, "stop before this run spends more")
-	f.IntVar(&maxCalls, "max-calls", 0, "stop before this run makes more model calls")
-	f.DurationVar(&o.MaxDuration, "max-duration", 0, "stop after this time")
+	limits.flags(cmd, &o.MaxDuration)
 	return cmd
 }
 

@@ -387,6 +387,13 @@ func TestRefreshUsage(t *testing.T) {
 	if _, said := n.must(2, "refresh", "--accept", "nobody"); !strings.Contains(said, "the recipe has no such source; it has politifact") {
 		t.Error(said)
 	}
+	for _, command := range []string{"refresh", "build"} {
+		for _, limit := range [][2]string{{"--max-calls", "0"}, {"--max-calls", "-1"}, {"--max-usd", "0"}, {"--max-usd", "NaN"}, {"--max-duration", "0"}, {"--max-duration", "-5m"}} {
+			if _, said := n.must(2, command, limit[0]+"="+limit[1]); !strings.Contains(said, limit[0]+" "+limit[1]) || !strings.Contains(said, "a limit is above 0") {
+				t.Errorf("%s %s: %s", command, limit, said)
+			}
+		}
+	}
 	n.later(48)
 	before := n.web.total()
 	out, _ := n.must(0, "refresh", "--dry-run")
