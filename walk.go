@@ -278,10 +278,8 @@ func (k *walk) lastListing(site scrapers.Site, page string) (scrapers.Listing, b
 	if err != nil || !ok || item.Fail == nil || len(item.Out) == 0 {
 		return l, false, err
 	}
-	if err := json.Unmarshal(item.Out, &l); err != nil {
-		return l, false, nil // an output of another version says nothing
-	}
-	return l, true, nil
+	// An output of another version says nothing.
+	return l, json.Unmarshal(item.Out, &l) == nil, nil
 }
 
 // shown returns what a listing showed earlier, and notes what it shows now.
