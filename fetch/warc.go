@@ -40,6 +40,9 @@ func ImportWARC(ctx context.Context, store *kv.Store, name string, r io.Reader) 
 		pending:  map[string]original{},
 	}
 	err := w.run(ctx, r)
+	if w.broken != "" && len(w.report.Notes) == w.brokenAt {
+		w.note("%s", w.broken)
+	}
 	if err == nil && w.report.Records == 0 {
 		err = errors.New("no WARC record in it")
 	}
@@ -63,6 +66,9 @@ type warcImport struct {
 
 	held    *capture     // an answer whose request may still come
 	request *warcRequest // a request whose answer may still come
+
+	broken   string // says where the file ends within a record; "" if it does not
+	brokenAt int    // notes before it: the reader may say it too
 }
 
 // A capture is an answer that waits to be stored.
@@ -210,7 +216,8 @@ func (w *warcImport) hold(rec *warcRecord) error {
 			return errors.Join(c.body.cut, c.body.close())
 		}
 		if rec.block.short() {
-			w.note("%s at %d: the file ends within it: %s; what there is of it is stored as truncated", rec.kind, rec.offset, c.uri)
+			w.broken = fmt.Sprintf("%s at %d: the file ends within it: %s; what there is of it is stored as truncated", rec.kind, rec.offset, c.uri)
+			w.brokenAt = len(w.report.Notes)
 		}
 		c.ex.Truncated = rec.block.short() || rec.get("WARC-Truncated") != "" || rec.get("WARC-Segment-Number") != ""
 		if err := c.dechunk(); err != nil {

@@ -121,8 +121,8 @@ func checkFiles(dir string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	for id := range list.Tables {
-		if err := checkTable(filepath.Join(dir, fmt.Sprintf("%06d.sst", id))); err != nil {
+	for id, t := range list.Tables {
+		if err := checkTable(filepath.Join(dir, fmt.Sprintf("%06d.sst", id)), t.Compression); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func checkFiles(dir string) error {
 
 // checkTable reads the end of a table: blocks, index, its length, checksum, its length. Then it lets
 // Badger verify the index and every block.
-func checkTable(path string) error {
+func checkTable(path string, compression options.CompressionType) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s is missing", errDamaged, path)
@@ -159,7 +159,7 @@ func checkTable(path string) error {
 		return fmt.Errorf("%w: read %s: %w", errDamaged, path, err)
 	}
 	err = sound(func() error {
-		t, err := table.OpenInMemoryTable(data, 0, &table.Options{Compression: options.None, ChkMode: options.NoVerification})
+		t, err := table.OpenInMemoryTable(data, 0, &table.Options{Compression: compression, ChkMode: options.NoVerification})
 		if err != nil {
 			return err
 		}
