@@ -21,28 +21,7 @@ import (
 // everywhere counts the connections to one port on every address of this machine, IPv6 included where
 // there is any.
 func everywhere(t *testing.T) (port string, connections *atomic.Int32) {
-	l, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	connections = &atomic.Int32{}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return // closed
-			}
-			connections.Add(1)
-			conn.Close()
-		}
-	}()
-	t.Cleanup(func() { l.Close(); <-done })
-	if _, port, err = net.SplitHostPort(l.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	return port, connections
+	return countingListener(t, ":0")
 }
 
 // forbiddenHosts are the spellings of hosts that lead to this machine or its network, by what is odd about them.

@@ -37,7 +37,12 @@ func TestPublicAddress(t *testing.T) {
 
 // listener counts the connections to a port of this machine.
 func listener(t *testing.T) (port string, connections *atomic.Int32) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return countingListener(t, "127.0.0.1:0")
+}
+
+// countingListener takes every connection to an address, counts it and closes it.
+func countingListener(t *testing.T, address string) (port string, connections *atomic.Int32) {
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

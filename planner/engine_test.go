@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -481,29 +479,7 @@ func TestHD10Engines(t *testing.T) {
 // The kind of HD-24 for every engine, and for a search that is kept to no domain: what a result names is
 // dialled by nobody but the client, which refuses it.
 func TestHD24Engines(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var dialled atomic.Int32
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			dialled.Add(1)
-			c.Close()
-		}
-	}()
-	defer func() { l.Close(); <-done }()
-	port := l.Addr().(*net.TCPAddr).Port
-	hits := []string{
-		"http://169.254.169.254/latest/meta-data/", fmt.Sprintf("http://127.0.0.1:%d/", port), fmt.Sprintf("http://[::1]:%d/", port),
-		fmt.Sprintf("http://2130706433:%d/", port), fmt.Sprintf("http://0x7f000001:%d/", port), "file:///etc/passwd",
-	}
+	hits, dialled := innerAddresses(t)
 	for _, b := range webSearches(t) {
 		if b.Name == "x" {
 			continue // its results are addresses that we write

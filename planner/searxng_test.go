@@ -3,10 +3,8 @@ package planner
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,29 +137,7 @@ func TestHD10Search(t *testing.T) {
 // The kind of HD-24 for a search: what a result names is dialled by nobody, unless it is on the
 // recipe's domains, and then through the guard.
 func TestHD24SearchResults(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var dialled atomic.Int32
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			dialled.Add(1)
-			c.Close()
-		}
-	}()
-	defer func() { l.Close(); <-done }()
-	port := l.Addr().(*net.TCPAddr).Port
-	links := []string{
-		"http://169.254.169.254/latest/meta-data/", fmt.Sprintf("http://127.0.0.1:%d/", port), fmt.Sprintf("http://[::1]:%d/", port),
-		fmt.Sprintf("http://2130706433:%d/", port), fmt.Sprintf("http://0x7f000001:%d/", port), "file:///etc/passwd",
-	}
+	links, dialled := innerAddresses(t)
 	o := newOutside(t, func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("pageno") != "1" {
 			reply(rw, 200, searxPage(""))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -318,4 +319,32 @@ func ended(t *testing.T, before int) {
 		runtime.GC()
 	}
 	t.Errorf("%d goroutines after the run, %d before", runtime.NumGoroutine(), before)
+}
+
+// innerAddresses are results that lead into this machine, and the count of connections that anybody makes
+// to it.
+func innerAddresses(t *testing.T) (addresses []string, dialled *atomic.Int32) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialled = &atomic.Int32{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			dialled.Add(1)
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	port := l.Addr().(*net.TCPAddr).Port
+	return []string{
+		"http://169.254.169.254/latest/meta-data/", fmt.Sprintf("http://127.0.0.1:%d/", port), fmt.Sprintf("http://[::1]:%d/", port),
+		fmt.Sprintf("http://2130706433:%d/", port), fmt.Sprintf("http://0x7f000001:%d/", port), "file:///etc/passwd",
+	}, dialled
 }
