@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 )
@@ -12,6 +13,11 @@ const (
 	maxValueBytes = 256 << 20 // of one record before compression
 	groupBytes    = 32 << 20  // a group is closed at this size, whoever waits
 	groupWrites   = 4096
+
+	// A sync costs a millisecond or two of processor and disk, however much it carries. Where several
+	// write at once, the next group waits groupPause for more of them; who writes alone waits for nobody.
+	groupPause   = 2 * time.Millisecond
+	groupWriters = 3
 )
 
 // An Op is one change of one record, made by Bucket.PutOp and Bucket.DeleteOp and done by
@@ -77,18 +83,26 @@ func (s *Store) Write(ops ...Op) error {
 // request before Close sees quit, and one that could gets an answer.
 func (s *Store) commitLoop() {
 	defer close(s.committed)
+	var next time.Time
 	for {
 		select {
 		case r := <-s.requests:
-			s.commitGroup(s.collect(r))
+			select {
+			case <-time.After(time.Until(next)):
+			case <-s.quit:
+			}
+			group := s.collect(r)
+			s.commitGroup(group)
+			if len(group) >= groupWriters {
+				next = time.Now().Add(groupPause)
+			}
 		case <-s.quit:
 			return
 		}
 	}
 }
 
-// collect takes in whoever waits already. It never waits for more: the next group forms while this
-// one syncs.
+// collect takes in whoever waits already.
 func (s *Store) collect(first *request) []*request {
 	group, bytes := []*request{first}, first.bytes
 	for len(group) < groupWrites && bytes < groupBytes {
