@@ -2,7 +2,7 @@
 
 Archives are read by warcio and cdxj-indexer and checked by wacz; archives that warcio and wget make are
 read by assay; charsets are compared with html5lib's sniffing (the encoding standard's), dates with
-dateutil and dateparser. Agreements are counted; a disagreement that no row of EXPECTED_* explains fails.
+dateutil and dateparser, coefficients of agreement with scikit-learn, krippendorff and irrCAC. Agreements are counted; a disagreement that no row of EXPECTED_* explains fails.
 """
 
 import datetime
@@ -13,8 +13,10 @@ import http.client
 import http.server
 import io
 import json
+import math
 import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -29,6 +31,11 @@ from warcio.capture_http import capture_http  # before anything else brings http
 import dateparser
 import dateutil.parser
 import html5lib._inputstream
+import irrCAC.raw
+import krippendorff
+import numpy
+import pandas
+import sklearn.metrics
 import surt
 import webencodings
 from cdxj_indexer.main import CDXJIndexer
@@ -497,14 +504,91 @@ def addresses():
     return sorted(found)
 
 
+# Agreement among raters.
+
+
+def rating_cases():
+    """Ratings of every shape: skewed and even, with gaps, two raters to seven, two labels to six."""
+    rng = random.Random(6)
+    cases = []
+    for n in range(120):
+        labels = [f"l{k}" for k in range(rng.randint(2, 6))]
+        raters, gaps, own = rng.randint(2, 7), rng.choice([0, 0, 0.2, 0.5]), rng.choice([0.1, 0.5, 0.9])
+        shares = [rng.random() ** 3 + 0.001 for _ in labels]
+        items = []
+        for _ in range(rng.randint(3, 80)):
+            truth = rng.choices(labels, shares)[0]
+            item = [truth if rng.random() < own else rng.choices(labels, shares)[0] for _ in range(raters)]
+            items.append(["" if rng.random() < gaps else label for label in item])
+        cases.append({"labels": labels, "items": items})
+    # The published pairs, of which most are unrelated; raters who agree on one label; who give one each; who share no item.
+    cases.append({"labels": ["supporting", "misleading", "unrelated"], "items": [["unrelated", "unrelated", "unrelated"]] * 95 + [["misleading", "unrelated", "supporting"]] * 5})
+    cases.append({"labels": ["supporting", "misleading"], "items": [["supporting", "supporting"]] * 30})
+    cases.append({"labels": ["supporting", "misleading"], "items": [["supporting", "misleading"]] * 30})
+    cases.append({"labels": ["supporting", "misleading"], "items": [["supporting", ""], ["", "misleading"]]})
+    return cases
+
+
+def reference_agreement(case):
+    """The same numbers by the reference libraries; None where a library has no number."""
+    labels, items = case["labels"], case["items"]
+    pairs = [(i[0], i[1]) for i in items if i[0] and i[1]]
+    out = {}
+    with numpy.errstate(all="ignore"):
+        if pairs:
+            a, b = [p[0] for p in pairs], [p[1] for p in pairs]
+            out["kappa"] = sklearn.metrics.cohen_kappa_score(a, b, labels=labels)
+            out["confusion"] = sklearn.metrics.confusion_matrix(a, b, labels=labels).tolist()
+            out["accuracy"] = sklearn.metrics.accuracy_score(a, b)
+            out["macro_f1"] = sklearn.metrics.f1_score(a, b, labels=sorted(set(a) | set(b)), average="macro", zero_division=0)
+        values = [[labels.index(label) if label else numpy.nan for label in item] for item in items]
+        if any(sum(bool(label) for label in item) > 1 for item in items):
+            for level in ("nominal", "ordinal"):
+                try:
+                    out["alpha_" + level] = krippendorff.alpha(reliability_data=numpy.array(values).T, value_domain=list(range(len(labels))), level_of_measurement=level)
+                except ValueError:  # it wants two labels
+                    pass
+            frame = pandas.DataFrame([[label or numpy.nan for label in item] for item in items])
+            for weights in ("identity", "linear", "quadratic", "ordinal"):
+                cac = irrCAC.raw.CAC(frame.copy(), weights=weights, categories=labels, digits=13)
+                gwet = cac.gwet()["est"]
+                out["ac1" if weights == "identity" else "ac2_" + weights] = gwet["coefficient_value"]
+                if weights == "identity":
+                    out["ac1_pe"], out["percent"] = gwet["pe"], gwet["pa"]
+                    if len({label for item in items for label in item if label}) > 1:
+                        fleiss = cac.fleiss()["est"]
+                        out["fleiss"], out["fleiss_pe"] = fleiss["coefficient_value"], fleiss["pe"]
+    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in out.items()}
+
+
+def check_agreement(cases, ours):
+    numbers, undefined, worst = 0, 0, 0.0
+    for n, (case, mine) in enumerate(zip(cases, ours, strict=True)):
+        theirs = reference_agreement(case)
+        for name in sorted(mine):
+            a, b = mine[name], theirs.get(name)
+            if name == "confusion":
+                if b is not None and a != b:
+                    fail(f"ratings {n}: confusion {a}, the reference says {b}")
+            elif a is None or b is None:
+                if a is not b:
+                    fail(f"ratings {n}: {name} is {a}, the reference says {b}")
+                undefined += 1
+            elif abs(a - b) > 1e-9:
+                fail(f"ratings {n}: {name} is {a!r}, the reference says {b!r}")
+            else:
+                numbers, worst = numbers + 1, max(worst, abs(a - b))
+    print(f"  {numbers} coefficients of {len(cases)} sets of ratings the same, apart by {worst:.0e} at most; {undefined} undefined by both")
+
+
 def main(assay):
     assay = pathlib.Path(assay).resolve()
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
-        questions = {"pages.json": charset_cases(tmp), "dates.json": date_cases(), "addresses.json": addresses()}
+        questions = {"pages.json": charset_cases(tmp), "dates.json": date_cases(), "addresses.json": addresses(), "ratings.json": rating_cases()}
         for file, q in questions.items():
             (tmp / file).write_text(json.dumps(q))
-        run(os.environ.get("GO", "go"), "test", "-count=1", "-run", "^TestInterop", "./fetch", "./corpus", cwd=ROOT, env=os.environ | {"ASSAY_INTEROP": name})
+        run(os.environ.get("GO", "go"), "test", "-count=1", "-run", "^TestInterop", "./fetch", "./corpus", "./stats", cwd=ROOT, env=os.environ | {"ASSAY_INTEROP": name})
         demo = tmp / "demo"
         run(assay, "-q", "demo", demo)
         for ending in ("warc.gz", "wacz"):
@@ -520,6 +604,8 @@ def main(assay):
         check_charsets(questions["pages.json"], json.loads((tmp / "charsets.json").read_text()))
         print("dates, beside dateutil and dateparser")
         check_dates(json.loads((tmp / "readings.json").read_text()))
+        print("agreement, beside scikit-learn, krippendorff and irrCAC")
+        check_agreement(questions["ratings.json"], json.loads((tmp / "agreement.json").read_text()))
     if failures:
         raise SystemExit(f"{len(failures)} disagreements that nothing explains")
 

@@ -1,5 +1,5 @@
 // Package stats computes what annotation, review, benchmark and report all need: agreement between two
-// raters, confusion tables, and intervals.
+// raters and among several, confusion and class-conditional tables, scores, and intervals.
 //
 // It is pure: no files, no clock, and randomness only from the *rand.Rand that the caller passes, so the
 // same input gives the same numbers. A number that the data does not define is a nil pointer with a
@@ -19,6 +19,7 @@ const (
 	SingleLabel = "single label"    // both raters used one and the same label throughout, so chance explains everything
 	NoItems     = "no common items" // there is nothing to compare
 	NoReplicate = "no replicate"    // the bootstrap drew no sample that defines the value
+	NoPair      = "no item with two ratings"
 )
 
 // An Interval is a confidence interval. Low and High are nil together, and then Reason says why.
