@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"assay/corpus"
@@ -20,7 +21,8 @@ func holds(text, quote string) bool {
 // dictates reports whether the part of a reply that bears the label occurs in the document: then the
 // document may have told the model what to reply (decision 2). In normal form that is the reply but
 // for its quote, which has to occur there, and the field with the answer; in compat form it is the
-// reply. Everything that was shown counts, title and address too.
+// reply. Thoughts, fences and words around an answer do not hide it. Everything that was shown counts,
+// title and address too.
 func dictates(e Exam, d corpus.Document, r llm.Reply) bool {
 	shown := squeeze(strings.Join([]string{d.Title, d.Text, e.Source, e.Address, unescape(e.Address)}, "\n"))
 	for _, part := range bearing(r) {
@@ -28,27 +30,41 @@ func dictates(e Exam, d corpus.Document, r llm.Reply) bool {
 			return true
 		}
 	}
-	if label := llm.NormaliseLabel(r.Raw); label != "" && len(label) < 40 && !strings.Contains(r.Raw, "{") {
-		return asks(label).MatchString(corpus.Fold(strings.Join([]string{d.Title, d.Text, unescape(e.Address)}, "\n")))
+	if word := bareWord(r); word != "" {
+		return asks(word).MatchString(corpus.Fold(strings.Join([]string{d.Title, d.Text, unescape(e.Address)}, "\n")))
 	}
 	return false
+}
+
+// replyText is a reply without its thoughts.
+func replyText(r llm.Reply) string {
+	if r.Text != "" {
+		return r.Text
+	}
+	return strings.TrimSpace(r.Raw)
 }
 
 // bearing lists the parts of a reply that bear its label. A bare word is none: the word true occurs in
 // many documents, and only a document that asks for it dictates it.
 func bearing(r llm.Reply) []string {
-	raw := strings.TrimSpace(r.Raw)
-	if !strings.Contains(raw, "{") {
-		if len(strings.Fields(raw)) < 2 {
+	text := replyText(r)
+	open, end := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
+	if open < 0 {
+		if len(strings.Fields(text)) < 2 {
 			return nil
 		}
-		return []string{raw}
+		return []string{text}
 	}
-	parts := []string{raw}
-	if rest := withoutQuote.ReplaceAllString(raw, ""); rest != raw {
-		parts = append(parts, rest)
+	parts := []string{text}
+	if end > open {
+		parts = append(parts, text[open:end+1])
 	}
-	parts = append(parts, answerField.FindAllString(raw, -1)...)
+	for _, whole := range slices.Clone(parts) {
+		if rest := withoutQuote.ReplaceAllString(whole, ""); rest != whole {
+			parts = append(parts, rest)
+		}
+	}
+	parts = append(parts, answerField.FindAllString(text, -1)...)
 	var object map[string]json.RawMessage
 	if json.Unmarshal(r.JSON, &object) == nil {
 		if a, ok := object["answer"]; ok {
@@ -56,6 +72,23 @@ func bearing(r llm.Reply) []string {
 		}
 	}
 	return parts
+}
+
+// bareWord is the label of a reply that is no object but a word, alone or behind others; "" if there is
+// none.
+func bareWord(r llm.Reply) string {
+	text := replyText(r)
+	if strings.Contains(text, "{") {
+		return ""
+	}
+	var read zeroReply
+	if json.Unmarshal(r.JSON, &read) == nil && read.Answer != "" {
+		return read.Answer
+	}
+	if label := llm.NormaliseLabel(text); len(label) < 40 {
+		return label
+	}
+	return ""
 }
 
 var (

@@ -19,7 +19,7 @@ var prompts embed.FS
 // model is never asked whether a document misleads.
 var RAGuard = Protocol{
 	Name:       raguard,
-	Version:    1,
+	Version:    2,
 	Doc:        "an exam on one claim and one document; supporting, misleading or unrelated by answer and verdict",
 	Annotate:   annotateRAGuard,
 	Zero:       zeroContext,

@@ -114,6 +114,12 @@ func (t *compiled) parse(raw string) (json.RawMessage, ParseStatus) {
 	if b := t.lastLine(text); b != nil {
 		return b, ParseLabel
 	}
+	// A block counts as a last line only where it is the whole reply.
+	if fenced && strings.HasPrefix(text, "```") && strings.HasSuffix(text, "```") && strings.Count(text, "```") == 2 {
+		if b := t.lastLine(block); b != nil {
+			return b, ParseLabel
+		}
+	}
 	return nil, ParseFailed
 }
 
