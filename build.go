@@ -32,6 +32,7 @@ type BuildOptions struct {
 	As          string
 	MaxDuration time.Duration
 	Progress    pipeline.Progress
+	Foreseen    *Forecast // of a dry run before this one, to be set beside what happens
 
 	// Stop, when closed, lets what is in flight finish and starts nothing new: calls that are being
 	// paid for are stored. The build then ends with ErrInterrupted.
@@ -58,6 +59,8 @@ type BuildReport struct {
 	Corrupt    []string          `json:"corrupt"`            // records that could not be read and were made again
 	Alarms     []scrapers.Alarm  `json:"alarms"`             // signs that a site is not as its scraper expects
 	TimeUp     bool              `json:"time_up"`
+	Forecast   *Forecast         `json:"forecast,omitempty"` // of a dry run
+	Fact       *Fact             `json:"fact,omitempty"`     // of a run that a forecast was made for
 }
 
 // Agreement compares our labels with those that an imported table published.
@@ -152,8 +155,14 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 			return rep, err
 		}
 	}
+	var ahead *foresight
+	var foresee func(context.Context, string, bool, func(context.Context) error) error
+	if o.DryRun {
+		ahead = newForesight()
+		foresee = ahead.foresee
+	}
 	e := w.newEngine(pipeline.Options{
-		Explain: o.DryRun, RetryFailed: o.RetryFailed, Progress: o.Progress,
+		Explain: o.DryRun, Foresee: foresee, RetryFailed: o.RetryFailed, Progress: o.Progress,
 		MayRun: func(stage string) bool { return stopped() == nil && (mayRun == nil || mayRun(stage)) },
 	})
 	done := w.runs(e)
@@ -172,6 +181,9 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 		walkErr = stopped()
 	}
 	rep.Pipeline, rep.Fetch, rep.LLM = e.Report(), w.fetch.Stats(), w.llm.Stats()
+	if f := o.Foreseen; f != nil {
+		rep.Fact = &Fact{Calls: rep.LLM.Calls, Tokens: rep.LLM.Tokens, USD: rep.LLM.USD, Wall: rep.Pipeline.Wall, Forecast: *f}
+	}
 	rep.Corrupt = w.corrupt.all()
 	if rep.Alarms, err = w.alarms(); err != nil {
 		return rep, errors.Join(walkErr, err)
@@ -190,7 +202,11 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	rep.LLM = w.llm.Stats()
 	rep.Candidates = m.candidates
 	rep.Labels, rep.Examples, rep.Effects, rep.Agreement, rep.Recall = m.labels, m.examples, m.effects, m.agreement(), m.recallAt()
-	if o.DryRun || o.Until != "" || o.Only != "" {
+	if o.DryRun {
+		rep.Forecast, err = k.forecast(ahead, rep.Pipeline)
+		return rep, err
+	}
+	if o.Until != "" || o.Only != "" {
 		return rep, w.keepReport(rep)
 	}
 	done()

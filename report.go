@@ -16,6 +16,9 @@ func (r BuildReport) Text(dryRun bool) string {
 	var b strings.Builder
 	if dryRun {
 		b.WriteString(r.Pipeline.Status())
+		if r.Forecast != nil {
+			b.WriteString(r.Forecast.Text())
+		}
 		return b.String()
 	}
 	b.WriteString(r.Pipeline.Text())
@@ -28,6 +31,9 @@ func (r BuildReport) Text(dryRun bool) string {
 		fmt.Fprintf(&b, "; %d answers reused, %d tokens saved", r.LLM.Hits, r.LLM.SavedTokens)
 	}
 	b.WriteString("\n")
+	if r.Fact != nil {
+		b.WriteString(r.Fact.Text())
+	}
 	if n := total(r.Labels); n > 0 {
 		fmt.Fprintf(&b, "labels: %s\n", tally(r.Labels))
 		if n := r.Effects[string(corpus.EffectUnknown)]; n == total(r.Effects) {

@@ -185,7 +185,7 @@ func TestPrices(t *testing.T) {
 
 func TestParsePrices(t *testing.T) {
 	table, err := ParsePrices([]byte("date: \"2026-09-01\"\nsource: a list\nmodels:\n  a: {input: 2, output: 8}\n  b: {input: 2, cached: 0, output: 8, date: \"2026-08-01\"}\n"))
-	want := PriceTable{Date: "2026-09-01", Source: "a list", Models: map[string]Price{"a": {2, 2, 8, "2026-09-01"}, "b": {2, 0, 8, "2026-08-01"}}}
+	want := PriceTable{Date: "2026-09-01", Source: "a list", Models: map[string]Price{"a": {2, 2, 8, "2026-09-01", nil}, "b": {2, 0, 8, "2026-08-01", nil}}}
 	if diff := cmp.Diff(want, table); diff != "" || err != nil {
 		t.Fatalf("table (-want +got), %v:\n%s", err, diff)
 	}
@@ -193,7 +193,7 @@ func TestParsePrices(t *testing.T) {
 	if diff := cmp.Diff(table, again); diff != "" || err != nil {
 		t.Errorf("written and read again (-want +got), %v:\n%s", err, diff)
 	}
-	below := PriceTable{Date: "2025-01-01", Models: map[string]Price{"a": {1, 1, 1, "2025-01-01"}, "c": {3, 3, 3, "2025-01-01"}}}
+	below := PriceTable{Date: "2025-01-01", Models: map[string]Price{"a": {1, 1, 1, "2025-01-01", nil}, "c": {3, 3, 3, "2025-01-01", nil}}}
 	over := table.Over(below)
 	if p, ok := over.Lookup("vendor/c-2025-10-10"); !ok || p.Date != "2025-01-01" || over.Models["a"].Input != 2 || len(below.Models) != 2 {
 		t.Errorf("laid over another it is %+v", over)

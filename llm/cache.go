@@ -20,6 +20,9 @@ type cacher struct {
 }
 
 func (k *cacher) call(ctx context.Context, c *call) (*result, error) {
+	if at, ok := ctx.Value(forecastKey{}).(foreseeing); ok {
+		return k.foresee(ctx, c, at)
+	}
 	unlock, err := k.locks.lock(ctx, c.id)
 	if err != nil {
 		return nil, fmt.Errorf("wait for call %s: %w", c.id, err)

@@ -127,3 +127,20 @@ func (c *call) fail(reason, detail string) *Error {
 func (c *call) storeError(doing string, err error) *Error {
 	return &Error{Endpoint: c.route.name, Model: c.model, Reason: ReasonStore, Detail: doing, Err: err, unsent: true}
 }
+
+// A WaitingError says that an answer is not there yet: it is ordered from a batch API, or a forecast
+// counted the call and did not make it. The item that asks waits.
+type WaitingError struct {
+	Endpoint, Model string
+	Job             string // id of the batch job; empty where none is made yet
+}
+
+func (e *WaitingError) Error() string {
+	if e.Job == "" {
+		return fmt.Sprintf("ask %s at %s: not asked yet", e.Model, e.Endpoint)
+	}
+	return fmt.Sprintf("ask %s at %s: ordered in batch job %s, and not answered yet", e.Model, e.Endpoint, e.Job)
+}
+
+// FailureClass is waiting.
+func (e *WaitingError) FailureClass() string { return "waiting" }

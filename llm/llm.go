@@ -186,8 +186,9 @@ type call struct {
 	builtin   func(any) (json.RawMessage, error)
 	vars      any
 	texts     []string // of an embedding request
-	input     string   // SHA-256 of what was rendered, hex
-	body      []byte   // the bytes that are sent
+	messages  []Message
+	input     string // SHA-256 of what was rendered, hex
+	body      []byte // the bytes that are sent
 	maxTokens int
 	attempts  int         // attempts stored under id so far; guarded by the key's lock
 	release   func()      // gives the endpoint's slot back; set by the limiter
@@ -464,6 +465,7 @@ func (c *Client) prepareFor(r *route, p Profile, q Request) (*call, error) {
 			return refuse(err)
 		}
 	}
+	cl.messages = body.Messages
 	cl.input = hashMessages(body.Messages)
 	cl.body = encode(body)
 	cl.id = requestKey(r.name, q.Sample, cl.body)

@@ -20,6 +20,27 @@ type Price struct {
 	Cached float64 `yaml:"cached" json:"cached"` // of input tokens that the endpoint had cached; as Input where YAML does not tell
 	Output float64 `yaml:"output" json:"output"`
 	Date   string  `yaml:"date,omitempty" json:"date,omitzero"` // of the price, 2006-01-02; empty: that of its table
+
+	Batch *BatchPrice `yaml:"batch,omitempty" json:"batch,omitempty"` // of answers ordered from a batch API; nil: what the endpoint's profile takes off
+}
+
+// BatchPrice is what a model costs through a batch API, in USD per million tokens.
+type BatchPrice struct {
+	Input  float64 `yaml:"input" json:"input"`
+	Output float64 `yaml:"output" json:"output"`
+}
+
+// InBatch is the price of an answer from a batch API: the one that is named, or a share of the usual one.
+// What the endpoint had cached costs its share of the input.
+func (p Price) InBatch(share float64) Price {
+	if b := p.Batch; b != nil {
+		cached := b.Input
+		if p.Input > 0 {
+			cached = b.Input * p.Cached / p.Input
+		}
+		return Price{Input: b.Input, Cached: cached, Output: b.Output, Date: p.Date}
+	}
+	return Price{Input: p.Input * share, Cached: p.Cached * share, Output: p.Output * share, Date: p.Date}
 }
 
 // UnmarshalYAML reads a price. An unknown key is an error.
@@ -28,13 +49,14 @@ func (p *Price) UnmarshalYAML(n *yaml.Node) error {
 		return fmt.Errorf("line %d: a price is {input: X, cached: X, output: X}, in USD per million tokens", n.Line)
 	}
 	for i := 0; i < len(n.Content); i += 2 {
-		if key := n.Content[i]; !slices.Contains([]string{"input", "cached", "output", "date"}, key.Value) {
-			return fmt.Errorf("line %d: a price has no %q; it has input, cached, output and date", key.Line, key.Value)
+		if key := n.Content[i]; !slices.Contains([]string{"input", "cached", "output", "date", "batch"}, key.Value) {
+			return fmt.Errorf("line %d: a price has no %q; it has input, cached, output, date and batch", key.Line, key.Value)
 		}
 	}
 	var said struct {
 		Input, Cached, Output *float64
 		Date                  string
+		Batch                 *struct{ Input, Output *float64 }
 	}
 	if err := n.Decode(&said); err != nil {
 		return err
@@ -45,13 +67,23 @@ func (p *Price) UnmarshalYAML(n *yaml.Node) error {
 	if said.Cached == nil {
 		said.Cached = said.Input
 	}
-	*p = Price{*said.Input, *said.Cached, *said.Output, said.Date}
+	*p = Price{Input: *said.Input, Cached: *said.Cached, Output: *said.Output, Date: said.Date}
+	if b := said.Batch; b != nil {
+		if b.Input == nil || b.Output == nil {
+			return fmt.Errorf("line %d: the price of a batch needs input and output", n.Line)
+		}
+		p.Batch = &BatchPrice{*b.Input, *b.Output}
+	}
 	return nil
 }
 
 // check reports a price that is none.
 func (p Price) check() error {
-	for _, v := range []float64{p.Input, p.Cached, p.Output} {
+	all := []float64{p.Input, p.Cached, p.Output}
+	if p.Batch != nil {
+		all = append(all, p.Batch.Input, p.Batch.Output)
+	}
+	for _, v := range all {
 		if !(v >= 0 && v <= dearest) {
 			return fmt.Errorf("%g USD per million tokens is no price", v)
 		}
@@ -145,6 +177,9 @@ func (t PriceTable) YAML() []byte {
 		fmt.Fprintf(&b, "  %q: {input: %g, cached: %g, output: %g", name, p.Input, p.Cached, p.Output)
 		if p.Date != "" && p.Date != t.Date {
 			fmt.Fprintf(&b, ", date: %q", p.Date)
+		}
+		if p.Batch != nil {
+			fmt.Fprintf(&b, ", batch: {input: %g, output: %g}", p.Batch.Input, p.Batch.Output)
 		}
 		b.WriteString("}\n")
 	}

@@ -10,8 +10,8 @@ import (
 // ReadLiteLLMPrices reads the list of models that the LiteLLM project publishes
 // (model_prices_and_context_window.json): one object of entries by model, with USD per token in
 // input_cost_per_token, output_cost_per_token and cache_read_input_token_cost. Models that are billed
-// by anything but tokens of text are counted by their mode in skipped. Other prices of a model, for
-// batches, priority or very long prompts, are not read. An entry that cannot be read is a problem; the
+// by anything but tokens of text are counted by their mode in skipped. Prices of batches are read too;
+// others, for priority or very long prompts, are not. An entry that cannot be read is a problem; the
 // error says that the whole is no such list. The list has no date of its own.
 func ReadLiteLLMPrices(b []byte) (models map[string]Price, skipped map[string]int, problems []string, err error) {
 	var list map[string]json.RawMessage
@@ -43,10 +43,12 @@ func ReadLiteLLMPrices(b []byte) (models map[string]Price, skipped map[string]in
 // litellmPrice reads one entry; why says what else it is where it is no text model with a price.
 func litellmPrice(raw json.RawMessage) (p Price, why string, err error) {
 	var e struct {
-		Mode   string   `json:"mode"`
-		Input  *float64 `json:"input_cost_per_token"`
-		Output *float64 `json:"output_cost_per_token"`
-		Cached *float64 `json:"cache_read_input_token_cost"`
+		Mode     string   `json:"mode"`
+		Input    *float64 `json:"input_cost_per_token"`
+		Output   *float64 `json:"output_cost_per_token"`
+		Cached   *float64 `json:"cache_read_input_token_cost"`
+		InBatch  *float64 `json:"input_cost_per_token_batches"`
+		OutBatch *float64 `json:"output_cost_per_token_batches"`
 	}
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return p, "", err
@@ -68,6 +70,9 @@ func litellmPrice(raw json.RawMessage) (p Price, why string, err error) {
 	p.Input, p.Cached, p.Output = perMillion(*e.Input), perMillion(*e.Input), perMillion(*e.Output)
 	if e.Cached != nil {
 		p.Cached = perMillion(*e.Cached)
+	}
+	if e.InBatch != nil && e.OutBatch != nil {
+		p.Batch = &BatchPrice{perMillion(*e.InBatch), perMillion(*e.OutBatch)}
 	}
 	return p, "", p.check()
 }

@@ -21,6 +21,7 @@ var azure = Profile{
 	Sampling:   takesTemperature,
 	Schema:     SchemaJSON,
 	Seed:       true,
+	Batch:      &BatchAPI{Requests: 100_000, Bytes: 200_000_000, URL: "/chat/completions", Discount: 0.5},
 	KeyHeader:  "api-key",
 	Mind:       "api-versions before 2024-09 want token_field: max_tokens; a deployment that hides a reasoning model behind another name takes no temperature",
 	Address:    azureAddress,

@@ -15,6 +15,7 @@ var openaiProfile = Profile{
 	Sampling:   takesTemperature,
 	Schema:     SchemaJSON,
 	Seed:       true,
+	Batch:      &BatchAPI{Requests: 50_000, Bytes: 200_000_000, URL: "/v1/chat/completions", Discount: 0.5},
 }
 
 var reasoningModel = regexp.MustCompile(`^(o[134]|gpt-[5-9])`)

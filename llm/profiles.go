@@ -19,8 +19,18 @@ type Profile struct {
 	KeyHeader  string // header that carries the key; empty: Authorization, as a bearer token
 	Mind       string // what whoever runs such an endpoint should see to; shown by assay doctor
 
+	Batch *BatchAPI // how requests are ordered in files; nil: the endpoints have no batch API that we know
+
 	// Address completes the base address for a path such as /chat/completions; nil appends the path.
 	Address func(base url.URL, model, path string) url.URL
+}
+
+// BatchAPI is the Files and Batches interface of OpenAI as one family of endpoints has it.
+type BatchAPI struct {
+	Requests int     // most requests in one file
+	Bytes    int64   // most bytes of one file
+	URL      string  // that a line of the file names
+	Discount float64 // share of the usual price that is paid, where the price table names none
 }
 
 // Names of the field that bounds an answer. Some servers ignore the newer one without a word, some

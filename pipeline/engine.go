@@ -24,6 +24,12 @@ type Options struct {
 	// stale item comes back as a *BlockedError.
 	Explain bool
 
+	// Foresee, with Explain, is handed the Do of every item that would run: sure says that it will, and
+	// not only if something above it comes out otherwise. It may call do and returns its error; Do must
+	// then write nothing. An output that Do gives is not stored, and the walk goes on with it; with
+	// any error of Do the item stays as unknown as it was. Called from many goroutines.
+	Foresee func(ctx context.Context, stage string, sure bool, do func(context.Context) error) error
+
 	// RetryFailed tries permanent and blocked failures and blocked exclusions again.
 	RetryFailed bool
 
@@ -190,6 +196,7 @@ func (e *Engine) run(ctx context.Context, j job) error {
 	}
 	if above := aboveIn(ctx); above != "" {
 		f.detail = "below " + above
+		_, _ = e.foresee(ctx, j, f, false) // what it gives is not what the walk goes on with
 		return e.block(j, f, Blocked)
 	}
 	if !f.stale {
@@ -201,9 +208,43 @@ func (e *Engine) run(ctx context.Context, j job) error {
 		return e.block(j, f, Blocked)
 	}
 	if e.opt.Explain {
+		if known, err := e.foresee(ctx, j, f, true); known {
+			return err
+		}
 		return e.block(j, f, f.reason)
 	}
 	return e.work(ctx, j, f)
+}
+
+// foresee lets a forecast look at what an item would do. Known says that this is known now: the error is
+// then what Run returns.
+func (e *Engine) foresee(ctx context.Context, j job, f finding, sure bool) (known bool, _ error) {
+	if e.opt.Foresee == nil || !e.opt.Explain {
+		return false, nil
+	}
+	err := e.opt.Foresee(ctx, j.stage, sure, func(ctx context.Context) error {
+		heard := &answers{item: j.stage + " " + j.key}
+		defer heard.close()
+		raw, err := e.do(withAnswers(ctx, heard), j, heard)
+		if err != nil || !sure {
+			return err
+		}
+		known = true
+		return j.accept(raw)
+	})
+	var excl *Exclusion
+	switch {
+	case err != nil && !endsRun(err):
+		_, excl = outcome(err)
+		known = excl != nil && sure
+	case err != nil:
+		known = false
+	}
+	if !known {
+		return false, nil
+	}
+	e.note(visit{job: j, item: f.item, reason: f.reason, detail: f.detail})
+	return true, standing(j.stage, j.key, Item{Excl: excl})
 }
 
 // block counts an item that does not run, although it is stale or lies below a stale one.

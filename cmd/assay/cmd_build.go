@@ -18,18 +18,20 @@ import (
 
 func (a *app) buildCommand() *cobra.Command {
 	var o assay.BuildOptions
-	var replay bool
+	var replay, forecast bool
 	var limits runLimits
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "Run what is missing or stale, then write the release",
 		Example: `  assay build
+  assay build --dry-run
   assay build --until parse
   assay build --replay --only label
   assay build --max-usd 5 --max-duration 2h`,
 		Long: help(`Run every stage whose items are missing or stale, from the live references on, and write the release
 unless --until or --only stop before it. What is fresh is not touched and costs nothing; a build that was
-killed goes on where it was. Transient failures are tried again by the next build, others with --retry-failed.
+killed goes on where it was. --dry-run lists what would run, with calls, tokens, money and time by stage;
+what later stages will need is a range, and each assumption is named. Transient failures are tried again by the next build, others with --retry-failed.
 
 While it runs, "assay status", "ls", "show" and "backup" answer from another terminal.`,
 			statusError, statusUsage, statusPartial, statusBudget, statusLocked, statusGuard, statusInterrupted),
@@ -41,6 +43,11 @@ While it runs, "assay status", "ls", "show" and "backup" answer from another ter
 			}
 			if err := o.Check(); err != nil {
 				return usageError{err}
+			}
+			if forecast && !o.DryRun {
+				if o.Foreseen, err = a.forecast(cmd.Context(), o, overrides); err != nil {
+					return err
+				}
 			}
 			rep, err := a.build(cmd.Context(), o, assay.OpenOptions{Replay: replay, Offline: o.DryRun, Overrides: overrides})
 			if err != nil {
@@ -56,7 +63,8 @@ While it runs, "assay status", "ls", "show" and "backup" answer from another ter
 	f.StringVar(&o.Until, "until", "", "stop after this stage (a kind or kind/plugin)")
 	f.StringVar(&o.Only, "only", "", "run this stage alone, over what is fresh before it")
 	f.BoolVar(&replay, "replay", false, "answer everything from what is stored; nothing leaves the machine")
-	f.BoolVar(&o.DryRun, "dry-run", false, "say what would run, and run nothing")
+	f.BoolVar(&o.DryRun, "dry-run", false, "say what would run and what that would cost, and run nothing: no network, no key, nothing written")
+	f.BoolVar(&forecast, "forecast", false, "make the forecast of --dry-run first, and set what happened beside it")
 	f.BoolVar(&o.RetryFailed, "retry-failed", false, "try permanent failures and blocked pages again")
 	f.StringVar(&o.As, "as", "", "name of the release folder, e.g. v1.0.0")
 	limits.flags(cmd, &o.MaxDuration)
@@ -94,6 +102,22 @@ func (l *runLimits) overrides(cmd *cobra.Command, duration time.Duration) (out [
 		out = append(out, assay.Override{Key: "runtime.max_calls", Value: strconv.Itoa(l.calls)})
 	}
 	return out, nil
+}
+
+// forecast makes the dry run of a build and prints it.
+func (a *app) forecast(ctx context.Context, o assay.BuildOptions, overrides []assay.Override) (f *assay.Forecast, err error) {
+	w, err := a.open(ctx, assay.OpenOptions{Offline: true, Overrides: overrides})
+	if err != nil {
+		return nil, err
+	}
+	defer closing(w.Close, &err)
+	o.DryRun = true
+	rep, err := w.Build(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprint(screen{a.err}, rep.Forecast.Text())
+	return rep.Forecast, nil
 }
 
 // build opens the workspace, serves questions, builds and prints the report.

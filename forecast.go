@@ -1,0 +1,426 @@
+package assay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"assay/annotate"
+	"assay/llm"
+	"assay/pipeline"
+)
+
+// Forecast is what a build would ask of models, and what that comes to. It is made by the walk of a dry
+// run: every request whose words are known is laid out and counted, and what cannot be known before
+// earlier stages have run is a range under a named assumption.
+type Forecast struct {
+	Stages      []StageForecast `json:"stages"`
+	Total       StageForecast   `json:"total"`
+	PriceDate   string          `json:"price_date"` // of the price table
+	Assumptions []string        `json:"assumptions"`
+}
+
+// StageForecast is the part of one stage. Hits are answers that the store has for items which run again.
+type StageForecast struct {
+	Stage    string        `json:"stage"`
+	Items    llm.Range     `json:"items"`  // met by the walk, and more that will come
+	Fresh    int           `json:"cached"` // items that do not run
+	Hits     int           `json:"hits"`
+	Calls    llm.Range     `json:"calls"`
+	Prompt   llm.Range     `json:"prompt_tokens"`
+	Answer   llm.Range     `json:"answer_tokens"`
+	USD      llm.Range     `json:"usd"`
+	BatchUSD llm.Range     `json:"batch_usd"`         // what it costs with --batch; calls that no batch API takes cost the same
+	Unpriced []string      `json:"unpriced,omitzero"` // models without a known price; USD lacks them
+	Wall     time.Duration `json:"wall_ns"`           // at the configured rates, of the upper ends
+}
+
+// foresight collects a forecast during a walk.
+type foresight struct {
+	calls   *llm.Forecast
+	mu      sync.Mutex
+	unknown map[string]llm.Range // items that would run, and whose outcome is not known, by stage
+}
+
+func newForesight() *foresight {
+	return &foresight{calls: llm.NewForecast(), unknown: map[string]llm.Range{}}
+}
+
+// fetching are the stages that reach the web or read stored pages and rows, and ask no model.
+var fetching = []string{KindDiscover, KindParse, KindRead, KindDocument, KindCluster}
+
+// foresee is pipeline.Options.Foresee. What stages do without asking a model is done: stored pages and
+// imported rows are read, so that what lies below them is known.
+func (f *foresight) foresee(ctx context.Context, stage string, sure bool, do func(context.Context) error) error {
+	err := do(f.calls.With(ctx, stage, sure))
+	var excluded interface{ Excluded() string }
+	if err == nil || errors.As(err, &excluded) {
+		return err
+	}
+	r := llm.Range{High: 1}
+	if sure {
+		r.Low = 1
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unknown[stage] = f.unknown[stage].Add(r)
+	return err
+}
+
+func kindOf(stage string) string {
+	kind, _, _ := strings.Cut(stage, "/")
+	return kind
+}
+
+// of sums the items of a kind whose outcome is not known.
+func (f *foresight) of(kind string) (r llm.Range) {
+	for stage, n := range f.unknown {
+		if kindOf(stage) == kind {
+			r = r.Add(n)
+		}
+	}
+	return r
+}
+
+// growth says how many items of a kind come of one item above that has not run.
+type growth struct {
+	above, kind string
+	high        float64
+	says        string
+}
+
+// growths are those of this recipe, as far as the walk goes.
+func (k *walk) growths() (out []growth) {
+	r := k.w.Config.Recipe
+	add := func(when bool, g growth) {
+		if when && k.reaches(g.kind) {
+			out = append(out, g)
+		}
+	}
+	keep := float64(r.Planner.Keep)
+	if r.agentic() {
+		keep = float64(cmp.Or(r.Planner.Agent.MaxDocuments, 30))
+	}
+	add(r.Extract.Extractor != "", growth{KindRead, KindExtract, 1, "a page of a newsroom gives one document"})
+	add(slices.Contains(r.CategoryBy, CategoryModel), growth{KindParse, KindCategory, 1, "a page or row gives one claim, and no rule tells its category"})
+	if r.searches() {
+		add(true, growth{KindParse, KindPlan, 1, "a page or row gives one claim"})
+		add(r.Label.ZeroContext, growth{KindPlan, KindZero, 1, "a search finds something"})
+		add(true, growth{KindPlan, KindLabel, keep, fmt.Sprintf("a search keeps up to %.0f documents", keep)})
+	}
+	add(len(r.Categories) > 0, growth{KindCategory, KindLabel, keep, fmt.Sprintf("a claim is of the recipe's categories and has up to %.0f documents", keep)})
+	add(r.Label.ZeroContext, growth{KindParse, KindZero, 1, "a page or row gives one claim"})
+	add(true, growth{KindParse, KindLabel, keep, fmt.Sprintf("a page or row gives one claim, which has up to %.0f documents", keep)})
+	add(true, growth{KindDocument, KindLabel, 1, "a page that is fetched makes one pair"})
+	return out
+}
+
+// Tokens of an answer, and of a prompt beside its document, where nothing tells more.
+const (
+	shortestAnswer = 16
+	shortestPrompt = 150
+	longestRules   = 1500
+	usualLatency   = 2 * time.Second
+)
+
+// againShare is how many answers may be asked for once more: one that is cut, unreadable, or quotes what
+// is not there.
+const againShare = 0.1
+
+// forecast turns what a walk saw into numbers.
+func (k *walk) forecast(f *foresight, rep pipeline.Report) (*Forecast, error) {
+	pasts, err := k.w.llm.Pasts()
+	if err != nil {
+		return nil, err
+	}
+	out := &Forecast{PriceDate: k.w.prices.Date, Total: StageForecast{Stage: "total"}}
+	assume := func(format string, args ...any) {
+		if s := fmt.Sprintf(format, args...); !slices.Contains(out.Assumptions, s) {
+			out.Assumptions = append(out.Assumptions, s)
+		}
+	}
+	found := map[string][]llm.Foreseen{}
+	for _, x := range f.calls.Found() {
+		found[x.Stage] = append(found[x.Stage], x)
+	}
+	more := map[string]float64{} // items by kind that nobody has met yet
+	for _, g := range k.growths() {
+		// What is above may itself not be met yet.
+		above := f.of(g.above).High
+		if g.above != KindParse {
+			above += more[g.above]
+		}
+		if above == 0 {
+			continue
+		}
+		more[g.kind] += above * g.high
+		assume("%s: %s (%.0f of %s not known)", g.kind, g.says, above, g.above)
+	}
+	if f.of(KindDiscover).High > 0 {
+		assume("what listings show that are not read yet is not counted (%.0f of them)", f.of(KindDiscover).High)
+	}
+	stages := map[string]*StageForecast{}
+	of := func(name string) *StageForecast {
+		if stages[name] == nil {
+			stages[name] = &StageForecast{Stage: name}
+		}
+		return stages[name]
+	}
+	for _, s := range rep.Stages {
+		if slices.Contains(fetching, kindOf(s.Name)) {
+			continue
+		}
+		n := 0
+		for _, c := range s.Reasons {
+			n += c
+		}
+		of(s.Name).Items, of(s.Name).Fresh = llm.Exactly(float64(n)), s.Fresh
+	}
+	for stage, list := range found {
+		for _, x := range list {
+			of(stage).Hits += x.Hits
+			k.addKnown(of(stage), x, pasts, assume)
+		}
+	}
+	for _, kind := range sortedKeys(more) {
+		role := roleOf[kind]
+		name := k.stageNamed(kind)
+		s := of(name)
+		s.Items.High += more[kind]
+		m := k.w.Config.Recipe.role(role)
+		x := llm.Foreseen{Stage: name, Role: role, Endpoint: m.Endpoint, Model: m.Model, Longest: cmp.Or(m.MaxTokens, llm.DefaultMaxTokens)}
+		// A later call is as long as the ones that are known, or as those of the past.
+		each := llm.Range{Low: shortestPrompt, High: longestRules + float64(cmp.Or(k.w.Config.Recipe.Label.DocumentChars, annotate.DefaultDocumentChars))/3}
+		calls, tokens := 0, 0
+		for _, y := range found[name] {
+			calls, tokens = calls+y.Calls+y.Unsure, tokens+y.Prompt+y.Maybe
+		}
+		switch p := pasts[llm.PastKey{Role: role, Endpoint: m.Endpoint, Model: m.Model}]; {
+		case calls > 0:
+			each = llm.Exactly(float64(tokens) / float64(calls))
+		case p.Enough():
+			each = llm.Exactly(p.Prompt)
+		default:
+			assume("%s: a prompt has %.0f to %.0f tokens", name, each.Low, each.High)
+		}
+		k.addMore(s, x, more[kind], each, pasts, assume)
+	}
+	for _, s := range stages {
+		if s.Items.High > 0 || s.Calls.High > 0 {
+			out.Stages = append(out.Stages, *s)
+		}
+	}
+	order := names(Stages(), func(s StageKind) string { return s.Kind })
+	slices.SortFunc(out.Stages, func(a, b StageForecast) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, kindOf(a.Stage)), slices.Index(order, kindOf(b.Stage))), cmp.Compare(a.Stage, b.Stage))
+	})
+	for _, s := range out.Stages {
+		t := &out.Total
+		t.Items, t.Calls, t.Prompt, t.Answer = t.Items.Add(s.Items), t.Calls.Add(s.Calls), t.Prompt.Add(s.Prompt), t.Answer.Add(s.Answer)
+		t.USD, t.BatchUSD = t.USD.Add(s.USD), t.BatchUSD.Add(s.BatchUSD)
+		t.Fresh, t.Hits, t.Wall = t.Fresh+s.Fresh, t.Hits+s.Hits, t.Wall+s.Wall
+		for _, m := range s.Unpriced {
+			if !slices.Contains(t.Unpriced, m) {
+				t.Unpriced = append(t.Unpriced, m)
+			}
+		}
+	}
+	return out, nil
+}
+
+// roleOf is the role of the model that a kind of stage asks.
+var roleOf = map[string]string{KindExtract: "extract", KindCategory: "category", KindPlan: "keywords", KindZero: "zero", KindLabel: "annotate"}
+
+// stageNamed is the stage of a kind that this recipe runs.
+func (k *walk) stageNamed(kind string) string {
+	r := k.w.Config.Recipe
+	switch kind {
+	case KindPlan:
+		return kind + "/" + r.Planner.Policy
+	case KindZero, KindLabel:
+		return kind + "/" + r.Label.Protocol
+	case KindExtract:
+		return kind + "/" + r.Extract.Extractor
+	}
+	return kind
+}
+
+// addKnown puts the calls whose words are known to a stage.
+func (k *walk) addKnown(s *StageForecast, x llm.Foreseen, pasts map[llm.PastKey]llm.Past, assume func(string, ...any)) {
+	calls := llm.Range{Low: float64(x.Calls), High: float64(x.Calls + x.Unsure)}
+	prompt := llm.Range{Low: float64(x.Prompt), High: float64(x.Prompt + x.Maybe)}
+	if x.Unsure > 0 {
+		assume("%s: %d calls are needed only if what lies above comes out otherwise", s.Stage, x.Unsure)
+	}
+	k.priced(s, x, calls, prompt, pasts, assume)
+}
+
+// addMore puts calls of items that nobody has met yet: from none to so many.
+func (k *walk) addMore(s *StageForecast, x llm.Foreseen, most float64, each llm.Range, pasts map[llm.PastKey]llm.Past, assume func(string, ...any)) {
+	k.priced(s, x, llm.Range{High: most}, llm.Range{High: most * each.High}, pasts, assume)
+}
+
+// priced adds calls with their tokens, money and time.
+func (k *walk) priced(s *StageForecast, x llm.Foreseen, calls, prompt llm.Range, pasts map[llm.PastKey]llm.Past, assume func(string, ...any)) {
+	rates, ok := k.w.llm.RatesOf(x.Endpoint)
+	if !ok || calls.High == 0 {
+		return
+	}
+	if rates.Builtin {
+		s.Calls = s.Calls.Add(calls)
+		return
+	}
+	past := pasts[llm.PastKey{Role: x.Role, Endpoint: x.Endpoint, Model: x.Model}]
+	answer, latency := llm.Range{Low: shortestAnswer, High: float64(x.Longest)}, usualLatency
+	switch {
+	case x.Embedded:
+		answer = llm.Range{}
+	case past.Enough():
+		answer, latency = past.Answers, past.Latency
+	default:
+		assume("%s: an answer of %s has %d to %d tokens, since fewer than 20 are stored", s.Stage, x.Model, shortestAnswer, x.Longest)
+	}
+	if latency == usualLatency {
+		assume("a call takes %s where none is stored", usualLatency)
+	}
+	off := llm.Counted(x.Model)
+	assume("tokens of %s are counted by a public vocabulary, which is %.0f to %+.0f %% off", x.Model, (off.Low-1)*100, (off.High-1)*100)
+	if s.Hits+int(calls.High) > 0 && !x.Embedded {
+		calls.High, prompt.High = math.Ceil(calls.High*(1+againShare)), prompt.High*(1+againShare)
+		assume("up to %.0f %% of answers are asked for once more", againShare*100)
+	}
+	if k.w.Config.Recipe.agentic() && kindOf(s.Stage) == KindPlan {
+		steps := float64(2 * cmp.Or(k.w.Config.Recipe.Planner.Agent.MaxActions, 8))
+		calls.High, prompt.High = calls.High*steps, prompt.High*steps
+		assume("%s: a search step by step takes up to %.0f calls a claim, of which the first is known", s.Stage, steps)
+	}
+	prompt = llm.Range{Low: prompt.Low * off.Low, High: prompt.High * off.High}
+	answers := llm.Range{Low: calls.Low * answer.Low, High: calls.High * answer.High}
+	s.Calls, s.Prompt, s.Answer = s.Calls.Add(calls), s.Prompt.Add(prompt), s.Answer.Add(answers)
+	s.Wall += rates.Wall(calls.High, prompt.High+answers.High, latency)
+	price, ok := k.w.llm.PriceOf(x.Endpoint, x.Model, false)
+	if !ok {
+		if !slices.Contains(s.Unpriced, x.Model) {
+			s.Unpriced = append(s.Unpriced, x.Model)
+		}
+		return
+	}
+	s.USD = s.USD.Add(costOf(price, prompt, answers))
+	if batch, ok := k.w.llm.PriceOf(x.Endpoint, x.Model, true); ok {
+		price = batch
+	} else if price.Input+price.Output > 0 {
+		assume("endpoint %s has no batch API: with --batch its calls are sent one by one, at the usual price", x.Endpoint)
+	}
+	s.BatchUSD = s.BatchUSD.Add(costOf(price, prompt, answers))
+}
+
+func costOf(p llm.Price, prompt, answer llm.Range) llm.Range {
+	cost := func(in, out float64) float64 { return (in*p.Input + out*p.Output) / 1e6 }
+	return llm.Range{Low: cost(prompt.Low, answer.Low), High: cost(prompt.High, answer.High)}
+}
+
+// Text is the forecast for people.
+func (f Forecast) Text() string {
+	rows := [][]string{{"stage", "items", "cached", "hits", "calls", "tokens in", "tokens out", "USD", "USD with --batch", "wall"}}
+	for _, s := range append(slices.Clone(f.Stages), f.Total) {
+		rows = append(rows, []string{
+			s.Stage, count(s.Items), fmt.Sprint(s.Fresh), fmt.Sprint(s.Hits), count(s.Calls), count(s.Prompt), count(s.Answer),
+			money(s.USD, s.Unpriced), money(s.BatchUSD, s.Unpriced), s.Wall.Round(time.Second).String(),
+		})
+	}
+	if len(f.Stages) == 1 {
+		rows = rows[:2]
+	}
+	var b strings.Builder
+	b.WriteString("forecast of model calls:\n" + aligned(rows))
+	if len(f.Total.Unpriced) > 0 {
+		fmt.Fprintf(&b, "no price is known of %s; see assay import prices\n", strings.Join(f.Total.Unpriced, ", "))
+	}
+	if f.Total.Calls.High > 0 {
+		fmt.Fprintf(&b, "prices as of %s; time at the configured rates, for the upper ends\n", f.PriceDate)
+	}
+	for _, a := range f.Assumptions {
+		fmt.Fprintf(&b, "assumed: %s\n", a)
+	}
+	return b.String()
+}
+
+func count(r llm.Range) string {
+	low, high := fmt.Sprintf("%.0f", math.Floor(r.Low)), fmt.Sprintf("%.0f", math.Ceil(r.High))
+	if low == high {
+		return low
+	}
+	return low + "–" + high
+}
+
+func money(r llm.Range, unpriced []string) string {
+	low, high := fmt.Sprintf("%.2f", r.Low), fmt.Sprintf("%.2f", r.High)
+	if r.High < 1 {
+		low, high = fmt.Sprintf("%.4f", r.Low), fmt.Sprintf("%.4f", r.High)
+	}
+	switch {
+	case len(unpriced) > 0 && r.High == 0:
+		return "?"
+	case low == high:
+		return low
+	}
+	return low + "–" + high
+}
+
+// aligned is a table with its first column to the left and the others to the right.
+func aligned(rows [][]string) string {
+	width := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], len([]rune(cell)))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		for i, cell := range row {
+			pad := strings.Repeat(" ", width[i]-len([]rune(cell)))
+			switch i {
+			case 0:
+				b.WriteString(cell + pad)
+			default:
+				b.WriteString("  " + pad + cell)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Fact sets what a run did beside what was foreseen.
+type Fact struct {
+	Calls    int           `json:"calls"`
+	Tokens   int           `json:"tokens"`
+	USD      float64       `json:"usd"`
+	Wall     time.Duration `json:"wall_ns"`
+	Forecast Forecast      `json:"forecast"`
+}
+
+// Text says where a run came out in the ranges of its forecast.
+func (f Fact) Text() string {
+	t := f.Forecast.Total
+	place := func(v float64, r llm.Range) string {
+		const rounding = 1e-9
+		switch {
+		case v < r.Low-rounding:
+			return "below"
+		case v > r.High+rounding:
+			return "above"
+		}
+		return "within"
+	}
+	tokens := t.Prompt.Add(t.Answer)
+	return fmt.Sprintf("forecast against fact: %d calls (%s %s), %d tokens (%s %s), $%.4f (%s %s), %s (%s foreseen)\n",
+		f.Calls, place(float64(f.Calls), t.Calls), count(t.Calls), f.Tokens, place(float64(f.Tokens), tokens), count(tokens),
+		f.USD, place(f.USD, t.USD), money(t.USD, t.Unpriced), f.Wall.Round(time.Second), t.Wall.Round(time.Second))
+}

@@ -1,0 +1,167 @@
+package assay
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"assay/kv"
+	"assay/llm"
+)
+
+// modelConfig has imported pairs labelled by a stub at an address.
+const modelConfig = `recipe:
+  discover: [imported]
+  evidence: [pairs]
+  label: {mode: compat}
+  models:
+    keywords: {endpoint: stub, model: stub-1, max_tokens: 300}
+    annotate: {endpoint: stub, model: stub-1, max_tokens: 600}
+    zero: {endpoint: stub, model: stub-1, max_tokens: 200}
+runtime:
+  endpoints:
+    stub: {provider: openai, base_url: "%s/v1", key_env: STUB_KEY, profile: openai, price: {input: 2, output: 10}, rpm: 6000}
+`
+
+// stubModel answers every exam with true, and bills what a prompt of its length costs.
+func stubModel(t *testing.T) (*httptest.Server, *atomic.Int64) {
+	t.Helper()
+	asked := &atomic.Int64{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		asked.Add(1)
+		io.WriteString(w, stubAnswer(len(body)))
+	}))
+	t.Cleanup(s.Close)
+	return s, asked
+}
+
+func stubAnswer(sent int) string {
+	in := sent / 5
+	return fmt.Sprintf(`{"id":"x","model":"stub-1","choices":[{"index":0,"message":{"role":"assistant","content":"{\"answer\":\"true\"}"},"finish_reason":"stop"}],"usage":{"prompt_tokens":%d,"completion_tokens":20,"total_tokens":%d}}`, in, in+20)
+}
+
+// dump is everything that a store holds.
+func dump(t *testing.T, w *Workspace) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range []string{"items", "llm.raw", "llm.call", "llm.answer", "reports", "leads", "ratings", "voices"} {
+		for key, err := range kv.In[[]byte](w.store, name, 1).Keys("", "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, "%s %q\n", name, key)
+		}
+	}
+	return b.String()
+}
+
+// A forecast counts what a build then does, without a key, a call or a write; of a second build nothing
+// is left to forecast.
+func TestForecast(t *testing.T) {
+	stub, asked := stubModel(t)
+	f := newFolder(t, t.TempDir())
+	f.write(ConfigName, fmt.Sprintf(modelConfig, stub.URL))
+	var lines strings.Builder
+	for i := range 30 {
+		lines.WriteString(pairLine(i, "true"))
+	}
+	f.load("pairs", f.write("lines.jsonl", lines.String()))
+	forecast := func() (out Forecast) {
+		w, err := Open(t.Context(), f.dir, OpenOptions{Offline: true, Environ: []string{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		before := dump(t, w)
+		rep, err := w.Build(t.Context(), BuildOptions{DryRun: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after := dump(t, w); after != before {
+			t.Errorf("a forecast wrote: %s", after)
+		}
+		return *rep.Forecast
+	}
+	first := forecast()
+	if asked.Load() != 0 {
+		t.Fatalf("a forecast asked the model %d times", asked.Load())
+	}
+	t.Setenv("STUB_KEY", "secret")
+	build := func(o BuildOptions) BuildReport {
+		w, err := Open(t.Context(), f.dir, OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		rep, err := w.Build(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rep
+	}
+	rep := build(BuildOptions{Foreseen: &first})
+	if int(first.Total.Calls.Low) != rep.LLM.Calls || rep.LLM.Calls == 0 {
+		t.Errorf("foreseen are %v calls, made were %d", first.Total.Calls, rep.LLM.Calls)
+	}
+	tokens, money := first.Total.Prompt.Add(first.Total.Answer), first.Total.USD
+	if n := float64(rep.LLM.Tokens); n < tokens.Low || n > tokens.High || rep.LLM.USD < money.Low || rep.LLM.USD > money.High {
+		t.Errorf("foreseen are %v tokens and $%v, it came to %d and %v", tokens, money, rep.LLM.Tokens, rep.LLM.USD)
+	}
+	if got := first.Total.BatchUSD; got != money.Times(0.5) {
+		t.Errorf("with --batch it costs %v, usually %v", got, money)
+	}
+	if text := rep.Text(false); strings.Count(text, "(within ") != 3 {
+		t.Errorf("the report says of its forecast:\n%s", text)
+	}
+	second := forecast()
+	if c := second.Total.Calls; c != (llm.Range{}) || second.Total.USD != (llm.Range{}) || second.Total.Fresh == 0 {
+		t.Errorf("a second build is foreseen to make %v calls for %v", c, second.Total.USD)
+	}
+	// A prompt that says something else asks for every label again, and answers of the past tell how long.
+	f.write("prompts/raguard_compat.txt", "--- system\nJudge anew.\n--- user\n{{.Claim}} {{fence \"text\" .Text}}\n")
+	third := forecast()
+	if c := third.Total.Calls.Low; int(c) != 30 {
+		t.Errorf("with another prompt %v calls are foreseen, want one a pair", third.Total.Calls)
+	}
+	if slices.ContainsFunc(third.Assumptions, func(s string) bool { return strings.Contains(s, "fewer than 20") }) {
+		t.Errorf("assumed, with a past: %q", third.Assumptions)
+	}
+}
+
+// What a later stage needs is a range while the stage before it waits for an answer.
+func TestForecastOfLaterStages(t *testing.T) {
+	stub, asked := stubModel(t)
+	f := newFolder(t, t.TempDir())
+	f.write(ConfigName, strings.Replace(fmt.Sprintf(modelConfig, stub.URL), "evidence: [pairs]", "evidence: [search]", 1))
+	f.load("pairs", f.write("lines.jsonl", pairLine(1, "true")+pairLine(2, "false")))
+	w, err := Open(t.Context(), f.dir, OpenOptions{Offline: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	rep, err := w.Build(t.Context(), BuildOptions{DryRun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, s := range rep.Forecast.Stages {
+		got[s.Stage] = count(s.Items) + " items, " + count(s.Calls) + " calls"
+	}
+	for stage, want := range map[string]string{"plan/raguard": "2 items, 2–3 calls", "zero/raguard": "0–2 items, 0–3 calls", "label/raguard": "0–20 items, 0–22 calls"} {
+		if got[stage] != want {
+			t.Errorf("%s: %s, want %s\n%s", stage, got[stage], want, rep.Forecast.Text())
+		}
+	}
+	if asked.Load() != 0 {
+		t.Errorf("asked %d times", asked.Load())
+	}
+}
