@@ -74,6 +74,9 @@ func (c *Config) checkAgent(bad func(key, format string, args ...any), oneOf fun
 			oneOf("recipe.planner.agent.engines", tool, tools...)
 		}
 		if engine := a.Engines[tool]; engine != "" {
+			if why := planner.Retired(engine); why != "" {
+				bad("recipe.planner.agent.engines."+tool, "%q cannot be asked any more: %s", engine, why)
+			}
 			oneOf("recipe.planner.agent.engines."+tool, engine, names(planner.Backends, func(b planner.Backend) string { return b.Name })...)
 		}
 	}

@@ -680,8 +680,8 @@ func (c *Config) check() error {
 	}
 	oneOf("recipe.planner.policy", r.Planner.Policy, planner.PolicyAgent, planner.PolicyRAGuard)
 	c.checkAgent(bad, oneOf)
-	if r.Planner.Backend == "bing" {
-		bad("recipe.planner.backend", "Bing's search interface was retired on 2025-08-11")
+	if why := planner.Retired(r.Planner.Backend); why != "" {
+		bad("recipe.planner.backend", "%q cannot be asked any more: %s", r.Planner.Backend, why)
 	}
 	oneOf("recipe.planner.backend", r.Planner.Backend, names(planner.Backends, func(b planner.Backend) string { return b.Name })...)
 	oneOf("recipe.planner.posts", r.Planner.Posts, PostsPool, PostsOAuth, PostsArcticShift)

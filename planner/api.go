@@ -218,6 +218,8 @@ func refusal(api, asked string, r *fetch.Reply) *APIError {
 		e.Reason, e.Detail = ReasonGone, cmp.Or(e.Detail, "withheld for legal reasons")
 	case status == http.StatusNotFound, status == http.StatusGone, status/100 == 3:
 		e.Reason = ReasonGone
+	case status == http.StatusPaymentRequired:
+		e.Reason, e.Detail = ReasonQuota, cmp.Or(e.Detail, "it wants to be paid")
 	case status >= 500, status == http.StatusRequestTimeout:
 		e.Reason = ReasonUnavailable
 	case status/100 == 2:

@@ -119,7 +119,9 @@ func (a *ArcticShift) Search(ctx context.Context, text string, subreddits []stri
 	var found []corpus.Document
 	for _, subreddit := range subreddits {
 		asked := fmt.Sprintf("posts about %q in r/%s", text, subreddit)
-		reply, err := a.ask(ctx, a.call("/api/posts/search?"+query("subreddit", subreddit, "query", text, "sort", "desc", "limit", limit)), asked, false)
+		call := a.call("/api/posts/search?" + query("subreddit", subreddit, "query", text, "sort", "desc", "limit", limit))
+		call.Judge = judgeArcticSearch
+		reply, err := a.ask(ctx, call, asked, false)
 		if err != nil {
 			return nil, err
 		}
@@ -168,6 +170,18 @@ func judgeArctic(r fetch.Reply) fetch.Judgement {
 		j = fetch.Judgement{Class: fetch.ClassFailed, Reason: "no interface there"}
 	}
 	j.Wait = leftAlone(r)
+	return j
+}
+
+// judgeArcticSearch knows that a search answers with a list. Any other reply says nothing about what there is.
+func judgeArcticSearch(r fetch.Reply) fetch.Judgement {
+	j := judgeArctic(r)
+	var got struct {
+		Data *[]json.RawMessage `json:"data"`
+	}
+	if j.Class == "" && r.Class == fetch.ClassOK && r.Status/100 == 2 && (json.Unmarshal(r.Body, &got) != nil || got.Data == nil) {
+		j.Class, j.Reason = fetch.ClassFailed, "no list in the reply"
+	}
 	return j
 }
 

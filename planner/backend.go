@@ -70,6 +70,17 @@ func (b Backend) Ended(now time.Time) bool {
 	return b.Ends != "" && now.UTC().Format(time.DateOnly) >= b.Ends
 }
 
+// Retired says why an engine that people still name cannot be asked, "" for any other name.
+func Retired(name string) string {
+	switch strings.ToLower(name) {
+	case "bing", "bing_v7", "azure_bing":
+		return "Bing's search interface was retired on 2025-08-11"
+	case "google_cse_siterestrict":
+		return "the site-restricted form of Google Custom Search was retired in January 2025"
+	}
+	return ""
+}
+
 // SourceOf finds the backend that reads the document with an id.
 func SourceOf(id string) (Backend, bool) {
 	for _, b := range Backends {
@@ -88,6 +99,9 @@ func BackendNamed(name string) (Backend, error) {
 			return b, nil
 		}
 		known = append(known, b.Name)
+	}
+	if why := Retired(name); why != "" {
+		return Backend{}, fmt.Errorf("search engine %q is no more: %s; known are %s", name, why, strings.Join(known, ", "))
 	}
 	return Backend{}, fmt.Errorf("search engine %q is unknown; known are %s", name, strings.Join(known, ", "))
 }

@@ -122,7 +122,8 @@ func (q arxivQuery) ask(ctx context.Context, env Env) (papers []paper, total int
 	reply, err := arxivEngine.ask(ctx, env, call, q.asked)
 	var refused *APIError
 	if errors.As(err, &refused) && refused.Reason == ReasonIncomplete {
-		return nil, 0, at, true, err
+		_, total, _ := readAtom(reply.Body) // it could be read, or it would be another reason
+		return nil, total, at, true, err
 	} else if err != nil {
 		return nil, 0, at, false, err
 	}
@@ -161,10 +162,10 @@ func arxivSearch(ctx context.Context, env Env, q Query) ([]Result, error) {
 		papers, n, _, empty, err := arxivQuery{asked, []string{"search_query", text, "start", fmt.Sprint(start), "max_results", fmt.Sprint(min(q.K, arxivPage))}}.ask(ctx, env)
 		var refused *APIError
 		switch {
-		case empty && start == 0:
+		case empty && start == 0 && n == 0:
 			return nil, nil // it was asked often enough
 		case empty && errors.As(err, &refused):
-			refused.Detail = fmt.Sprintf("%d of %d", len(out), total)
+			refused.Detail = fmt.Sprintf("%d of %d", len(out), max(n, total))
 			return nil, refused
 		case err != nil:
 			return nil, err
@@ -186,8 +187,8 @@ func arxivAddress(id string) string { return "https://arxiv.org/abs/" + id }
 // arxivDocument reads a paper's abstract by its id, arxiv:<id without version>.
 func arxivDocument(ctx context.Context, env Env, id string, _ []string) (corpus.Document, error) {
 	name := strings.TrimPrefix(id, arxivName+":")
-	papers, _, at, empty, err := arxivQuery{"paper " + id, []string{"id_list", name, "max_results", "1"}}.ask(ctx, env)
-	if empty {
+	papers, total, at, empty, err := arxivQuery{"paper " + id, []string{"id_list", name, "max_results", "1"}}.ask(ctx, env)
+	if empty && total == 0 {
 		return corpus.Document{}, corpus.Exclude(ReasonGone, "arXiv has no paper "+name)
 	} else if err != nil {
 		return corpus.Document{}, err

@@ -3,6 +3,7 @@ package planner
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -46,10 +47,15 @@ var gdeltEngine = engine{
 				URL   string `json:"url"`
 				Title string `json:"title"`
 				Seen  string `json:"seendate"`
-			} `json:"articles"` // none where nothing was found
+			} `json:"articles"`
 		}
+		var whole map[string]json.RawMessage
 		if err := readJSON(body, &r); err != nil {
 			return page{}, err
+		}
+		// Nothing but an empty object says that nothing was found: it answers in other forms too.
+		if err := json.Unmarshal(body, &whole); err != nil || whole == nil || r.Articles == nil && len(whole) > 0 {
+			return page{}, errors.New("it holds no list of articles")
 		}
 		var p page
 		for _, a := range r.Articles {

@@ -53,7 +53,7 @@ var serpapiEngine = engine{
 		said := got.said()
 		lower := strings.ToLower(said)
 		switch {
-		case r.Status == http.StatusTooManyRequests:
+		case r.Status == http.StatusTooManyRequests && r.Header.Get("Retry-After") == "":
 			// Too many in this hour, or none left at all: the account tells which.
 			return fault{reason: ReasonRateLimit, detail: said, final: true}
 		case err != nil || said == "" || got.nothing():

@@ -49,6 +49,9 @@ var waybackEngine = engine{
 		if err := readJSON(body, &rows); err != nil {
 			return page{}, err
 		}
+		if rows == nil {
+			return page{}, errors.New("it holds no list of captures")
+		}
 		if len(rows) == 0 {
 			return page{}, nil
 		}

@@ -61,7 +61,7 @@ var wikiEngine = engine{
 		switch code := got.Error.Code; {
 		case code == "maxlag", code == "ratelimited":
 			f.reason = ReasonRateLimit
-		case code == "readonly", strings.HasPrefix(code, "internal_api_error"):
+		case code == "readonly", strings.HasPrefix(code, "internal_api_error"), strings.HasPrefix(code, "cirrussearch"), code == "search-error":
 			f.reason = ReasonUnavailable
 		}
 		return f
@@ -168,17 +168,40 @@ func wikiIn(env Env, language, asked string) (wiki, error) {
 // wikipedia0 is the address that stands for every language's.
 const wikipedia0 = "https://wikipedia.org"
 
+// Requirements of a reply. One that leaves out what was asked for says nothing about what there is.
+func wikiPages(r wikiReply, first bool) error {
+	if first && len(r.pages) == 0 {
+		return errors.New("it says nothing about the pages that were asked for")
+	}
+	return nil
+}
+
+func wikiList(r wikiReply, _ bool) error {
+	if r.Query == nil || r.Query.Search == nil {
+		return errors.New("it holds no list of what was found")
+	}
+	return nil
+}
+
 // query asks with some parameters, and again with what each reply wants to be continued with, all of it,
 // until take is false or nothing is left.
-func (w wiki) query(ctx context.Context, asked string, take func(*fetch.Reply, wikiReply) bool, params ...string) error {
+func (w wiki) query(ctx context.Context, asked string, need func(r wikiReply, first bool) error, take func(*fetch.Reply, wikiReply) bool, params ...string) error {
 	params = append([]string{"action", "query", "format", "json", "formatversion", "2", "maxlag", "5"}, params...)
 	var more []string
 	for {
-		call, err := wikiEngine.call(w.env, w.at, Query{}, "/w/api.php?"+query(append(slices.Clone(params), more...)...), nil)
+		e, first := wikiEngine, more == nil
+		e.read = func(body []byte) (page, error) {
+			r, err := readWiki(body)
+			if err == nil && r.Error == nil {
+				err = need(r, first)
+			}
+			return page{}, err
+		}
+		call, err := e.call(w.env, w.at, Query{}, "/w/api.php?"+query(append(slices.Clone(params), more...)...), nil)
 		if err != nil {
 			return err
 		}
-		reply, err := wikiEngine.ask(ctx, w.env, call, asked)
+		reply, err := e.ask(ctx, w.env, call, asked)
 		if err != nil {
 			return err
 		}
@@ -232,10 +255,7 @@ func wikipediaSearch(ctx context.Context, env Env, q Query) ([]Result, error) {
 	}
 	var ids []string
 	found := map[string]Result{}
-	err = w.query(ctx, asked, func(_ *fetch.Reply, r wikiReply) bool {
-		if r.Query == nil {
-			return false
-		}
+	err = w.query(ctx, asked, wikiList, func(_ *fetch.Reply, r wikiReply) bool {
 		for _, hit := range r.Query.Search {
 			id := strconv.Itoa(hit.ID)
 			if doc := w.id(hit.ID); hit.ID > 0 && !known[doc] && len(out)+len(ids) < q.K {
@@ -251,7 +271,7 @@ func wikipediaSearch(ctx context.Context, env Env, q Query) ([]Result, error) {
 	}
 	for batch := range slices.Chunk(ids, wikiBatch) {
 		pages := map[int]wikiArticle{}
-		err := w.query(ctx, asked, func(_ *fetch.Reply, r wikiReply) bool {
+		err := w.query(ctx, asked, wikiPages, func(_ *fetch.Reply, r wikiReply) bool {
 			for _, p := range r.pages {
 				pages[p.ID] = joined(pages[p.ID], p)
 			}
@@ -297,7 +317,7 @@ func (w wiki) titled(ctx context.Context, asked, title string) ([]Result, error)
 		return nil, nil
 	}
 	var out []Result
-	err := w.query(ctx, asked, func(_ *fetch.Reply, r wikiReply) bool {
+	err := w.query(ctx, asked, wikiPages, func(_ *fetch.Reply, r wikiReply) bool {
 		for _, p := range r.pages {
 			if !p.there() || len(out) > 0 {
 				continue
@@ -333,10 +353,11 @@ func wikipediaDocument(ctx context.Context, env Env, id string, _ []string) (cor
 	}
 	var p wikiArticle
 	var at time.Time
-	err = w.query(ctx, asked, func(reply *fetch.Reply, r wikiReply) bool {
+	told := false
+	err = w.query(ctx, asked, wikiPages, func(reply *fetch.Reply, r wikiReply) bool {
 		for _, got := range r.pages {
 			if strconv.Itoa(got.ID) == parts[2] {
-				p, at = joined(p, got), reply.Retrieved
+				p, at, told = joined(p, got), reply.Retrieved, true
 			}
 		}
 		return true
@@ -344,6 +365,8 @@ func wikipediaDocument(ctx context.Context, env Env, id string, _ []string) (cor
 	switch {
 	case err != nil:
 		return corpus.Document{}, err
+	case !told:
+		return corpus.Document{}, &APIError{API: wikiEngine.title, Asked: asked, Reason: ReasonBadReply, Detail: "it says nothing about the article"}
 	case !p.there():
 		return corpus.Document{}, corpus.Exclude(ReasonGone, "it has no article "+id)
 	case p.ambiguous():

@@ -49,7 +49,8 @@ type xReply struct {
 		Created string `json:"created_at"`
 	} `json:"data"` // none where nothing was found
 	Meta *struct {
-		Next string `json:"next_token"`
+		Next  string `json:"next_token"`
+		Count *int   `json:"result_count"` // missing where posts are counted, or looked up by their ids
 	} `json:"meta"`
 }
 
@@ -73,8 +74,11 @@ var xEngine = engine{
 		if err := readJSON(body, &r); err != nil {
 			return page{}, err
 		}
-		if r.Meta == nil {
+		if r.Meta == nil || r.Meta.Count == nil {
 			return page{}, errors.New("it does not say how many posts there are")
+		}
+		if *r.Meta.Count != len(r.Data) {
+			return page{}, fmt.Errorf("it announces %d posts and holds %d", *r.Meta.Count, len(r.Data))
 		}
 		p := page{more: r.Meta.Next != "", next: r.Meta.Next}
 		for _, post := range r.Data {

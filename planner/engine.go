@@ -165,14 +165,14 @@ func (e engine) call(env Env, at Access, q Query, path string, body any) (fetch.
 	return c, nil
 }
 
-// ask sends a request; a reply that is no answer is an *APIError.
+// ask sends a request. A reply that is no answer is an *APIError, and comes beside it.
 func (e engine) ask(ctx context.Context, env Env, c fetch.Call, asked string) (*fetch.Reply, error) {
 	reply, err := env.Web.Call(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	if f := e.listen(*reply); f.reason != "" {
-		return nil, &APIError{API: e.title, Asked: asked, Reason: f.reason, Detail: clip(f.detail), Status: reply.Status, Tries: reply.Tries}
+		return reply, &APIError{API: e.title, Asked: asked, Reason: f.reason, Detail: clip(f.detail), Status: reply.Status, Tries: reply.Tries}
 	}
 	return reply, nil
 }

@@ -42,6 +42,8 @@ type form struct {
 	keyed   func(r *http.Request) string           // the key that a request carries
 	last    int                                    // results after which it gives no more
 	per     float64                                // USD that a page of results costs
+
+	unsearched map[string]string // see play
 }
 
 func links(format string, urls []string) string {
@@ -108,6 +110,7 @@ var forms = map[string]form{
 		},
 		empty: `{}`,
 		keyed: func(*http.Request) string { return testKey }, last: 250, // it asks for none
+		unsearched: map[string]string{"a timeline": `{"query_details": {"title": "tolls"}, "timeline": []}`, "a status": `{"status": "error"}`, "its throttle text": "Please limit requests to one every 5 seconds.\n"},
 	},
 	"x": {
 		results: func(more bool, urls ...string) string {
@@ -121,6 +124,8 @@ var forms = map[string]form{
 			}
 			return fmt.Sprintf(`{"data": [%s], "meta": {%s"result_count": %d}}`, strings.Join(ids, ","), next, len(ids))
 		},
+		unsearched: map[string]string{"counts": `{"data": [], "meta": {"total_tweet_count": 0}}`, "a lookup": `{"data": []}`, "posts that are announced": `{"meta": {"result_count": 3}}`,
+			"errors": `{"errors": [{"title": "Forbidden", "detail": "no"}]}`},
 		empty: `{"meta": {"result_count": 0}}`,
 		keyed: func(r *http.Request) string { return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ") }, last: 1 << 30, per: 0.05,
 	},

@@ -167,7 +167,7 @@ func (r *Reddit) Search(ctx context.Context, text string, subreddits []string, k
 		if after != "" {
 			params = append(params, "after", after)
 		}
-		reply, err := r.ask(ctx, r.call(path+query(params...), nil), asked, false)
+		reply, err := r.ask(ctx, r.call(path+query(params...), judgeSearch), asked, false)
 		if err != nil {
 			return nil, err
 		}
@@ -216,6 +216,23 @@ func judgeReddit(r fetch.Reply) fetch.Judgement {
 		}
 	}
 	j.Wait = leftAlone(r)
+	return j
+}
+
+// judgeSearch knows that a search answers with a listing. Any other reply says nothing about what there is.
+func judgeSearch(r fetch.Reply) fetch.Judgement {
+	j := judgeReddit(r)
+	if j.Class == "" && r.Class == fetch.ClassGone {
+		j.Class, j.Reason = fetch.ClassFailed, "no search there" // it says nothing about posts
+	}
+	var got struct {
+		Data *struct {
+			Children *[]json.RawMessage `json:"children"`
+		} `json:"data"`
+	}
+	if j.Class == "" && r.Class == fetch.ClassOK && r.Status/100 == 2 && (json.Unmarshal(r.Body, &got) != nil || got.Data == nil || got.Data.Children == nil) {
+		j.Class, j.Reason = fetch.ClassFailed, "no listing in the reply"
+	}
 	return j
 }
 

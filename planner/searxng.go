@@ -29,7 +29,10 @@ func NewSearXNG(web Web, base string) *SearXNG { return &SearXNG{web, strings.Tr
 // searxngReply is what we read of a page of results.
 type searxngReply struct {
 	Results []struct {
-		URL string `json:"url"`
+		URL       string `json:"url"`
+		Title     string `json:"title"`
+		Text      string `json:"content"`
+		Published string `json:"publishedDate"` // an instant without a zone, of engines that tell one
 	} `json:"results"`
 	Unresponsive []json.RawMessage `json:"unresponsive_engines"` // pairs of name and reason
 }
@@ -76,7 +79,7 @@ func (s *SearXNG) Search(ctx context.Context, text string, domains []string, k i
 		for _, r := range got.Results {
 			if len(out) < k && r.URL != "" && !known[r.URL] {
 				known[r.URL] = true
-				out = append(out, Result{URL: r.URL})
+				out = append(out, Result{URL: r.URL, Title: r.Title, Text: r.Text, Published: dayOf(r.Published)})
 			}
 		}
 		if len(out) == before {

@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// wikiPages plays an encyclopedia with invented articles: a title, a page of meanings, and a page to
+// playWiki plays an encyclopedia with invented articles: a title, a page of meanings, and a page to
 // whose section another title redirects.
-func wikiPages(rw http.ResponseWriter, r *http.Request) {
+func playWiki(rw http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	articles := map[string]string{
 		"11": `{"pageid": 11, "ns": 0, "title": "Marl", "canonicalurl": "https://en.wikipedia.org/wiki/Marl", "extract": "Marl is an earthy material, rich in lime, that farmers once spread on fields.", "revisions": [{"revid": 77, "timestamp": "2026-01-02T03:04:05Z"}]}`,
@@ -55,7 +55,7 @@ func wikiPages(rw http.ResponseWriter, r *http.Request) {
 // The kind of HD-12: the title that was asked for is taken, a page of meanings never, and two titles of
 // one article lead to one document, with the titles noted.
 func TestHD12Wikipedia(t *testing.T) {
-	o := newOutside(t, wikiPages)
+	o := newOutside(t, playWiki)
 	env := o.engines(fetch.Live)
 	kept := map[string]string{} // document => via
 	for _, title := range []string{"Marl", "Mercury", "UK jab rollout", "British jab rollout", "Nowhere at all"} {

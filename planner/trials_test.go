@@ -27,6 +27,7 @@ type sharedHost struct {
 	hold                      chan struct{}    // nil, or what every answer waits for
 	instead                   http.HandlerFunc // nil, or what answers everything but a request for a token
 	clock                     func() time.Time // of the tools
+	sleep                     func(context.Context, time.Duration) error
 }
 
 func newSharedHost(t *testing.T) *sharedHost {
@@ -88,14 +89,15 @@ func (h *sharedHost) tools(t *testing.T, perHost int) map[string]func(ctx contex
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	now := func() time.Time { mu.Lock(); defer mu.Unlock(); return at }
 	h.clock = now
+	h.sleep = func(ctx context.Context, d time.Duration) error {
+		mu.Lock()
+		defer mu.Unlock()
+		at = at.Add(d)
+		return ctx.Err()
+	}
 	web, err := fetch.New(fetch.Options{
 		Store: store, Version: "1.0", Contact: "mailto:crawl@assay.example", Delay: -1, PerHost: perHost, AllowPrivate: []string{h.Listener.Addr().String()}, Unstored: []string{h.URL + "/access_token"}, Now: now,
-		Sleep: func(ctx context.Context, d time.Duration) error {
-			mu.Lock()
-			defer mu.Unlock()
-			at = at.Add(d)
-			return ctx.Err()
-		},
+		Sleep: h.sleep,
 	})
 	if err != nil {
 		t.Fatal(err)
