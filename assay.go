@@ -18,7 +18,7 @@
 //
 // The root puts them in a row:
 //
-//	discover -> parse -> category -> plan -> document -> zero -> label -> cluster -> release
+//	discover -> parse -> category -> plan -> document -> zero -> label -> judge -> cluster -> release
 //	discover -> read -> extract -> a person's decision -> parse
 //
 // A walk (walk.go) goes from the live references through these stages. Build runs what is stale,
@@ -41,6 +41,7 @@ const (
 	KindDocument = "document"
 	KindZero     = "zero"
 	KindLabel    = "label"
+	KindJudge    = "judge"
 	KindCluster  = "cluster"
 	KindRelease  = "release"
 )
@@ -63,6 +64,7 @@ func Stages() []StageKind {
 		{KindDocument, "an address that a search or a post leads to gives a document"},
 		{KindZero, "a claim alone gives the annotator's answer without evidence"},
 		{KindLabel, "a claim and a document give a label"},
+		{KindJudge, "a claim and what is known of its evidence give a drafted verdict, for people"},
 		{KindCluster, "all claims give clusters of those that tell one statement"},
 		{KindRelease, "everything that live references reach becomes a folder"},
 	}

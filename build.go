@@ -51,6 +51,7 @@ type BuildReport struct {
 	Labels     map[string]int    `json:"labels"`
 	Examples   map[string]string `json:"examples"` // for each label the pair with the smallest id
 	Effects    map[string]int    `json:"effects"`
+	Drafts     map[string]int    `json:"drafts,omitempty"`     // verdicts that a judge drafted
 	Candidates map[string]int    `json:"candidates,omitempty"` // claims found in documents: "found", and refused ones by reason
 	Agreement  *Agreement        `json:"agreement,omitempty"`
 	Recall     *Recall           `json:"recall,omitempty"`
@@ -200,7 +201,7 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 		return rep, err
 	}
 	rep.LLM = w.llm.Stats()
-	rep.Candidates = m.candidates
+	rep.Candidates, rep.Drafts = m.candidates, m.drafts
 	rep.Labels, rep.Examples, rep.Effects, rep.Agreement, rep.Recall = m.labels, m.examples, m.effects, m.agreement(), m.recallAt()
 	if o.DryRun {
 		rep.Forecast, err = k.forecast(ahead, rep.Pipeline)
@@ -243,6 +244,7 @@ type measures struct {
 	examples        map[string]string
 	calls           map[string]bool
 	candidates      map[string]int
+	drafts          map[string]int
 	ours, theirs    []string
 	recall          []float64
 }
@@ -250,7 +252,7 @@ type measures struct {
 func newMeasures() *measures {
 	return &measures{
 		labels: map[string]int{}, effects: map[string]int{}, pairs: map[string]bool{}, compared: map[string]bool{},
-		examples: map[string]string{}, calls: map[string]bool{}, candidates: map[string]int{},
+		examples: map[string]string{}, calls: map[string]bool{}, candidates: map[string]int{}, drafts: map[string]int{},
 	}
 }
 
@@ -278,6 +280,12 @@ func (m *measures) visitor() visitor {
 			for _, r := range x.Refused {
 				m.candidates["refused: "+r.Reason]++
 			}
+			return nil
+		},
+		draft: func(_ corpus.Claim, d corpus.Draft, _ []sourced) error {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.drafts[string(d.Verdict6)]++
 			return nil
 		},
 		pair: func(_ corpus.Claim, _ corpus.Document, l corpus.Label, ev evidence) error {

@@ -62,6 +62,11 @@ var catalog = []struct {
 	{"imports", func() []Entry {
 		return entries(ImportKinds, func(k ImportKind) Entry { return Entry{Name: k.Name, Doc: k.Doc} })
 	}},
+	{"judges", func() []Entry {
+		return entries(annotate.Judges, func(j annotate.Judge) Entry {
+			return Entry{Name: j.Name, Version: strconv.Itoa(j.Version), Doc: j.Doc}
+		})
+	}},
 	{"profiles", func() []Entry {
 		return entries(Profiles(), func(p string) Entry { return Entry{Name: p, Doc: "defaults of a corpus; assay init --profile " + p} })
 	}},

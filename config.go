@@ -102,12 +102,15 @@ type Recipe struct {
 	// Categories are those whose claims belong to the corpus; empty means all, those without one included.
 	Categories []string `yaml:"categories" json:"categories"`
 	// CategoryBy says who may tell a claim's category: CategoryRule, and CategoryModel where no rule decides.
-	CategoryBy []string        `yaml:"category_by" json:"category_by"`
-	Evidence   []string        `yaml:"evidence" json:"evidence"`
-	Planner    PlannerRecipe   `yaml:"planner" json:"planner"`
-	Label      LabelRecipe     `yaml:"label" json:"label"`
-	Models     map[string]Role `yaml:"models" json:"models"`
-	Formats    []string        `yaml:"formats" json:"formats"`
+	CategoryBy []string      `yaml:"category_by" json:"category_by"`
+	Evidence   []string      `yaml:"evidence" json:"evidence"`
+	Planner    PlannerRecipe `yaml:"planner" json:"planner"`
+	Label      LabelRecipe   `yaml:"label" json:"label"`
+	// Judge drafts a verdict for every claim out of the evidence of the agentic search: assay list judges.
+	// "" drafts none; it counts under policy gpe alone.
+	Judge   string          `yaml:"judge" json:"judge"`
+	Models  map[string]Role `yaml:"models" json:"models"`
+	Formats []string        `yaml:"formats" json:"formats"`
 }
 
 // Values of Recipe.Discover and Recipe.Evidence.
@@ -187,7 +190,7 @@ type LabelRecipe struct {
 }
 
 // Role is the model that answers in one role: keywords, annotate, zero; plan and analyse for the agentic search;
-// extract and category, which are the model of annotate where they are not named.
+// extract, category and judge, which are the model of annotate where they are not named.
 type Role struct {
 	Endpoint    string   `yaml:"endpoint" json:"endpoint"` // name of an entry of Runtime.Endpoints
 	Model       string   `yaml:"model" json:"model"`
@@ -635,6 +638,9 @@ func (c *Config) check() error {
 	}
 	if r.Extract.Extractor != "" {
 		oneOf("recipe.extract.extractor", r.Extract.Extractor, names(annotate.Extractors, func(e annotate.Extractor) string { return e.Name })...)
+	}
+	if r.Judge != "" {
+		oneOf("recipe.judge", r.Judge, names(annotate.Judges, func(j annotate.Judge) string { return j.Name })...)
 	}
 	for _, name := range r.Categories {
 		oneOf("recipe.categories", name, names(corpus.Categories, func(c corpus.Category) string { return string(c) })...)

@@ -50,12 +50,14 @@ type collector struct {
 	claims    *spool[numbered[output.ClaimRow]]
 	documents *spool[output.DocumentRow]
 	pairs     *spool[numbered[output.PairRow]]
+	verdicts  *spool[output.VerdictRow]
 
 	withheld omissions
 	cluster  map[string]string // claim => its cluster, where it has one
 
-	mu    sync.Mutex
-	calls map[string]bool
+	mu     sync.Mutex
+	calls  map[string]bool
+	drafts map[string]corpus.Verdict // by claim
 }
 
 // omissions count what a walk leaves out, by what it is and why, each item once.
@@ -90,22 +92,20 @@ func (o *omissions) counts() map[string]int {
 }
 
 func newCollector(dir string) (*collector, error) {
-	c := &collector{calls: map[string]bool{}}
-	var err error
-	if c.claims, err = newSpool[numbered[output.ClaimRow]](dir); err != nil {
-		return nil, err
-	}
-	if c.documents, err = newSpool[output.DocumentRow](dir); err != nil {
-		return nil, errors.Join(err, c.claims.close())
-	}
-	if c.pairs, err = newSpool[numbered[output.PairRow]](dir); err != nil {
-		return nil, errors.Join(err, c.claims.close(), c.documents.close())
+	c := &collector{calls: map[string]bool{}, drafts: map[string]corpus.Verdict{}}
+	var errs [4]error
+	c.claims, errs[0] = newSpool[numbered[output.ClaimRow]](dir)
+	c.documents, errs[1] = newSpool[output.DocumentRow](dir)
+	c.pairs, errs[2] = newSpool[numbered[output.PairRow]](dir)
+	c.verdicts, errs[3] = newSpool[output.VerdictRow](dir)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
 }
 
 func (c *collector) close() error {
-	return errors.Join(c.claims.close(), c.documents.close(), c.pairs.close())
+	return errors.Join(c.claims.close(), c.documents.close(), c.pairs.close(), c.verdicts.close())
 }
 
 func (c *collector) visitor() visitor {
@@ -132,6 +132,32 @@ func (c *collector) visitor() visitor {
 			}
 			rank := fmt.Sprintf("%012d", number)
 			return c.pairs.add(claim.ID+"\x00"+d.ID, rank, numbered[output.PairRow]{output.NewPairRow(l, ev.hits, number), number})
+		},
+		draft: func(claim corpus.Claim, d corpus.Draft, docs []sourced) error {
+			if corpus.HasFlag(d.Flags, corpus.FlagInjection) {
+				return nil // held, as a pair would be
+			}
+			there := map[string]bool{}
+			for _, s := range docs {
+				there[s.doc.ID] = true
+			}
+			for _, e := range d.Exhibits {
+				if !there[e.DocumentID] {
+					return c.withheld.add("verdict draft", claim.ID, "a document that it was drafted from is not there any more")
+				}
+			}
+			for _, s := range docs {
+				if !slices.ContainsFunc(d.Exhibits, func(e corpus.Exhibit) bool { return e.DocumentID == s.doc.ID }) {
+					continue
+				}
+				if err := c.documents.add(s.doc.ID, "", output.NewDocumentRow(s.doc)); err != nil {
+					return err
+				}
+			}
+			c.mu.Lock()
+			c.drafts[claim.ID] = d.Verdict6
+			c.mu.Unlock()
+			return c.verdicts.add(claim.ID, "", output.NewVerdictRow(d))
 		},
 		withheld: c.withheld.add,
 		calls:    c.addCalls,
@@ -217,20 +243,27 @@ func (w *Workspace) release(ctx context.Context, root, name string, page func(st
 	if err != nil {
 		return res, err
 	}
-	out, err := output.Write(ctx, output.Options{
-		Root: root, Name: name, Formats: formats, Facts: facts, Recipe: lock, Room: w.room(root), Prompts: w.promptTexts(),
-	}, output.Tables{
-		Claims:      unnumber(c.claims.sorted(), func(r *output.ClaimRow, n int) { r.Number, r.Cluster = n, c.cluster[r.ID] }),
+	finish := func(r *output.ClaimRow, n int) {
+		r.Number, r.Cluster, r.DraftVerdict6 = n, c.cluster[r.ID], string(c.drafts[r.ID])
+	}
+	tables := output.Tables{
+		Claims:      unnumber(c.claims.sorted(), finish),
 		Documents:   c.documents.sorted(),
 		Pairs:       unnumber(c.pairs.sorted(), func(r *output.PairRow, n int) { r.Number = n }),
 		Annotations: calls,
 		Claim: func(id string) (output.ClaimRow, error) {
 			row, err := c.claims.get(id)
-			row.Row.Number, row.Row.Cluster = row.Number, c.cluster[id]
+			finish(&row.Row, row.Number)
 			return row.Row, err
 		},
 		Document: c.documents.get,
-	})
+	}
+	if w.Config.Recipe.judges() {
+		tables.Verdicts = c.verdicts.sorted()
+	}
+	out, err := output.Write(ctx, output.Options{
+		Root: root, Name: name, Formats: formats, Facts: facts, Recipe: lock, Room: w.room(root), Prompts: w.promptTexts(),
+	}, tables)
 	if err != nil {
 		return res, err
 	}
@@ -366,6 +399,9 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	}
 	f.Stages[k.plan().Name], f.Stages[k.document().Name] = k.plan().Version, k.document().Version
 	f.Stages[k.zero().Name], f.Stages[k.label().Name] = k.zero().Version, k.label().Version
+	if r.judges() {
+		f.Stages[k.judge().Name] = k.judge().Version
+	}
 	f.Stages[k.cluster(nil).Name] = k.cluster(nil).Version
 	for name := range Prompts() {
 		f.Prompts[name] = w.promptHash(name)

@@ -42,6 +42,9 @@ func (r BuildReport) Text(dryRun bool) string {
 			fmt.Fprintf(&b, "effects: %s\n", tally(r.Effects))
 		}
 	}
+	if total(r.Drafts) > 0 {
+		fmt.Fprintf(&b, "drafted verdicts, for people: %s\n", tally(r.Drafts))
+	}
 	if a := r.Agreement; a != nil {
 		b.WriteString(a.Text())
 	}

@@ -47,7 +47,13 @@ func newSpool[T any](dir string) (*spool[T], error) {
 	return &spool[T]{file: f, out: bufio.NewWriterSize(f, 1<<16), at: map[string]place{}}, nil
 }
 
-func (s *spool[T]) close() error { return s.file.Close() }
+// close gives the file back; a spool that was never made has none.
+func (s *spool[T]) close() error {
+	if s == nil {
+		return nil
+	}
+	return s.file.Close()
+}
 
 // add keeps a row.
 func (s *spool[T]) add(key, rank string, row T) error {

@@ -148,7 +148,7 @@ type ListQuery struct {
 	Stage  string `json:"stage"`           // a kind, kind/plugin, or a queue: "ratings", "candidates", "clusters", "conflicts"
 	State  string `json:"state,omitzero"`  // done, excluded, failed, waiting
 	Reason string `json:"reason,omitzero"` // of an exclusion or failure
-	Label  string `json:"label,omitzero"`  // of label items
+	Label  string `json:"label,omitzero"`  // of label items, or the drafted verdict of judge items
 	Source string `json:"source,omitzero"` // part of the key, e.g. a host
 	Sample int    `json:"sample,omitzero"` // so many, drawn with Seed
 	Seed   uint64 `json:"seed,omitzero"`
@@ -156,15 +156,19 @@ type ListQuery struct {
 
 // Check reports what is wrong with a query.
 func (q ListQuery) Check() error {
+	labels := names(corpus.StanceLabels, func(l corpus.StanceLabel) string { return string(l) })
 	kinds := append(names(Stages()[:len(Stages())-1], func(s StageKind) string { return s.Kind }), "ratings", candidatesName, listClusters, listConflicts)
 	kind, _, _ := strings.Cut(q.Stage, "/")
+	if kind == KindJudge {
+		labels = VerdictNames()
+	}
 	for _, f := range []struct {
 		what, value string
 		known       []string
 	}{
 		{"stage", kind, kinds},
 		{"state", q.State, []string{"done", "excluded", "failed", "waiting"}},
-		{"label", q.Label, names(corpus.StanceLabels, func(l corpus.StanceLabel) string { return string(l) })},
+		{"label", q.Label, labels},
 	} {
 		if f.value != "" && !slices.Contains(f.known, f.value) {
 			return fmt.Errorf("%s %q is unknown; known are %s", f.what, f.value, strings.Join(f.known, ", "))
@@ -201,7 +205,7 @@ func (w *Workspace) List(ctx context.Context, q ListQuery) ([]Listed, error) {
 	}
 	e := w.newEngine(pipeline.Options{Explain: true})
 	texts := map[string]string{}
-	if kind, _, _ := strings.Cut(q.Stage, "/"); kind == KindLabel {
+	if kind, _, _ := strings.Cut(q.Stage, "/"); kind == KindLabel || kind == KindJudge {
 		if err := w.claimTexts(e, texts); err != nil {
 			return nil, err
 		}
@@ -249,7 +253,7 @@ func (w *Workspace) describe(e *pipeline.Engine, l *Listed, texts map[string]str
 		}
 		return err
 	}
-	if l.State != "done" || !slices.Contains([]string{KindParse, KindRead, KindExtract, KindCategory, KindPlan, KindLabel}, kind) {
+	if l.State != "done" || !slices.Contains([]string{KindParse, KindRead, KindExtract, KindCategory, KindPlan, KindLabel, KindJudge}, kind) {
 		return nil
 	}
 	item, ok, err := e.Item(l.Stage, l.Key)
@@ -266,6 +270,12 @@ func (w *Workspace) describe(e *pipeline.Engine, l *Listed, texts map[string]str
 		if text := texts[label.ClaimID]; text != "" {
 			l.Summary = label.DocumentID + " on: " + text
 		}
+	case KindJudge:
+		var d corpus.Draft
+		if err := json.Unmarshal(item.Out, &d); err != nil {
+			return fmt.Errorf("read %s %s: %w", l.Stage, l.Key, err)
+		}
+		l.Label, l.Summary = string(d.Verdict6), strings.TrimSpace(strings.Join(d.Flags, ",")+" "+texts[d.ClaimID])
 	case KindParse:
 		var claims []corpus.Claim
 		if err := json.Unmarshal(item.Out, &claims); err != nil {
@@ -364,6 +374,7 @@ type provenance struct {
 	Zero       json.RawMessage        `json:"zero,omitempty"`
 	Label      *corpus.Label          `json:"label,omitempty"`
 	Labels     []corpus.Label         `json:"labels,omitempty"`
+	Draft      *corpus.Draft          `json:"draft,omitempty"` // for people; never gold
 	Items      []shownItem            `json:"items,omitempty"`
 	Exchanges  []fetch.Exchange       `json:"exchanges,omitempty"`
 	Leads      []Lead                 `json:"leads,omitempty"`
@@ -469,6 +480,8 @@ func (p *provenance) take(stage string, item pipeline.Item) error {
 		return json.Unmarshal(item.Out, &p.Document)
 	case KindLabel:
 		return json.Unmarshal(item.Out, &p.Label)
+	case KindJudge:
+		return json.Unmarshal(item.Out, &p.Draft)
 	}
 	return nil
 }
@@ -523,7 +536,7 @@ func (w *Workspace) showClaim(ctx context.Context, e *pipeline.Engine, p *proven
 		}
 	}
 	k := stages{w}
-	if _, err := w.items(e, p, id, k.plan().Name, k.zero().Name); err != nil {
+	if _, err := w.items(e, p, id, k.plan().Name, k.zero().Name, k.judge().Name); err != nil {
 		return err
 	}
 	for info, err := range e.Items(k.label().Name) {

@@ -47,6 +47,7 @@ type visitor struct {
 	claim    func(ref corpus.Ref, c corpus.Claim, binary string) error
 	trace    func(c corpus.Claim, t corpus.Trace, links []corpus.Link) error
 	extract  func(d corpus.Document, x annotate.Extraction) error
+	draft    func(c corpus.Claim, d corpus.Draft, docs []sourced) error
 	pair     func(c corpus.Claim, d corpus.Document, l corpus.Label, ev evidence) error
 	withheld func(what, id, reason string) error // id names the item, so that one met twice counts once
 	calls    func(ids ...string) error
@@ -458,7 +459,7 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 	if err != nil {
 		return err
 	}
-	found, ctx, err := k.evidence(ctx, ref, c, links)
+	found, trace, ctx, err := k.evidence(ctx, ref, c, links)
 	if err != nil {
 		return err
 	}
@@ -469,11 +470,16 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 	if err != nil || !k.reaches(KindZero) {
 		return err
 	}
-	if binary != "true" && binary != "false" {
+	if binary == "true" || binary == "false" {
+		err = k.label(ctx, c, binary, docs)
+	} else {
 		// A label compares an answer with a verdict, and there is none to compare with.
-		return k.withhold("pair", c.ID, "the verdict is neither true nor false")
+		err = k.withhold("pair", c.ID, "the verdict is neither true nor false")
 	}
-	return k.label(ctx, c, binary, docs)
+	if err != nil || trace == nil || !recipe.judges() || !k.reaches(KindJudge) {
+		return err
+	}
+	return k.judge(ctx, c, *trace, docs)
 }
 
 // leavesOut says why a claim is not of the recipe's corpus, or "".
@@ -493,8 +499,9 @@ func (r Recipe) leavesOut(c corpus.Claim) string {
 	return ""
 }
 
-// evidence plans the search for a claim and joins what it keeps with the imported pairs.
-func (k *walk) evidence(ctx context.Context, ref corpus.Ref, c corpus.Claim, links []corpus.Link) ([]evidence, context.Context, error) {
+// evidence plans the search for a claim and joins what it keeps with the imported pairs. The trace is that
+// of the search, nil where there is none.
+func (k *walk) evidence(ctx context.Context, ref corpus.Ref, c corpus.Claim, links []corpus.Link) (_ []evidence, searched *corpus.Trace, _ context.Context, _ error) {
 	recipe := k.w.Config.Recipe
 	byID := map[string]*evidence{}
 	var order []string
@@ -515,23 +522,24 @@ func (k *walk) evidence(ctx context.Context, ref corpus.Ref, c corpus.Claim, lin
 			in.Category = c.Category
 			var err error
 			if in.AsOf, err = k.w.asOf(ref, c); err != nil {
-				return nil, ctx, err
+				return nil, nil, ctx, err
 			}
 		}
 		trace, err := pipeline.Run(ctx, k.e, stage, c.ID, in)
 		var ok bool
 		if ctx, ok, err = k.settled(ctx, "search", err); err != nil {
-			return nil, ctx, err
+			return nil, nil, ctx, err
 		}
 		if ok {
+			searched = &trace
 			if calls := trace.ModelCalls(); k.visit.calls != nil && len(calls) > 0 {
 				if err := k.visit.calls(calls...); err != nil {
-					return nil, ctx, err
+					return nil, nil, ctx, err
 				}
 			}
 			if k.visit.trace != nil {
 				if err := k.visit.trace(c, trace, links); err != nil {
-					return nil, ctx, err
+					return nil, nil, ctx, err
 				}
 			}
 			for _, cand := range trace.Kept() {
@@ -551,7 +559,7 @@ func (k *walk) evidence(ctx context.Context, ref corpus.Ref, c corpus.Claim, lin
 	for _, id := range order {
 		out = append(out, *byID[id])
 	}
-	return out, ctx, nil
+	return out, searched, ctx, nil
 }
 
 func tableOf(row string) string {

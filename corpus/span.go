@@ -60,6 +60,42 @@ func FindSpan(text, quote string) (Span, bool) {
 	return Span{Start: places[i].Start, End: places[i+len(folded)-1].End}, true
 }
 
+// FindSpans finds every place of a quote in a text, one after the other, as FindSpan finds the first.
+func FindSpans(text, quote string) (spans []Span) {
+	quote = strings.TrimSpace(quote)
+	if quote == "" {
+		return nil
+	}
+	at, length := 0, utf8.RuneCountInString(quote)
+	for rest := text; ; {
+		i := strings.Index(rest, quote)
+		if i < 0 {
+			break
+		}
+		at += utf8.RuneCountInString(rest[:i])
+		spans = append(spans, Span{Start: at, End: at + length})
+		at, rest = at+length, rest[i+len(quote):]
+	}
+	if spans != nil {
+		return spans
+	}
+	folded := []rune(Fold(quote))
+	if len(folded) == 0 {
+		return nil
+	}
+	hay, places := foldedRunes(text)
+	for from := 0; from < len(hay); {
+		i := indexRunes(hay[from:], folded)
+		if i < 0 {
+			break
+		}
+		i += from
+		spans = append(spans, Span{Start: places[i].Start, End: places[i+len(folded)-1].End})
+		from = i + len(folded)
+	}
+	return spans
+}
+
 // foldedRunes is Fold with the place that each character has in the text.
 func foldedRunes(text string) (out []rune, places []Span) {
 	at := 0

@@ -13,7 +13,7 @@ import (
 // line ends \n. Characters that some readers take for a line end (U+0085, U+2028, U+2029) are escaped.
 var formatJSONL = Format{
 	Name: "jsonl",
-	Doc:  "claims, documents, pairs and annotations as JSON lines",
+	Doc:  "claims, documents, pairs and annotations as JSON lines, and verdicts where a judge drafted some",
 	Write: func(ctx context.Context, d *Dir, t Tables) error {
 		if err := writeLines(ctx, d, "data/claims.jsonl", t.Claims, encode[ClaimRow]); err != nil {
 			return err
@@ -23,6 +23,11 @@ var formatJSONL = Format{
 		}
 		if err := writeLines(ctx, d, "data/pairs.jsonl", t.Pairs, encode[PairRow]); err != nil {
 			return err
+		}
+		if t.Verdicts != nil {
+			if err := writeLines(ctx, d, "data/verdicts.jsonl", t.Verdicts, encode[VerdictRow]); err != nil {
+				return err
+			}
 		}
 		return writeLines(ctx, d, "data/annotations.jsonl", t.Annotations, func(b *bytes.Buffer, c Call) error {
 			if err := json.Compact(b, c.JSON); err != nil {

@@ -38,6 +38,7 @@ type ClaimRow struct {
 	Verdict6      string   `json:"verdict6"`
 	VerdictBinary string   `json:"verdict_binary"` // by the recipe's projection
 	VerdictStatus string   `json:"verdict_status"`
+	DraftVerdict6 string   `json:"draft_verdict6"` // that a judge proposes, see VerdictRow; "" where none did. Never gold
 	StatedDate    string   `json:"stated_date"`
 	Medium        string   `json:"medium"`
 	ReviewURL     string   `json:"review_url"`
@@ -145,6 +146,7 @@ type Tables struct {
 	Documents   iter.Seq2[DocumentRow, error]
 	Pairs       iter.Seq2[PairRow, error]
 	Annotations iter.Seq2[Call, error]
+	Verdicts    iter.Seq2[VerdictRow, error] // nil where the recipe has no judge
 	Claim       func(id string) (ClaimRow, error)
 	Document    func(id string) (DocumentRow, error)
 }
@@ -464,6 +466,12 @@ func count(ctx context.Context, t Tables) (counts, labels, categories map[string
 	counts["clusters"], counts["conflicts"] = found.count()
 	if err := each(ctx, t.Documents, func(DocumentRow) error { counts["documents"]++; return nil }); err != nil {
 		return nil, nil, nil, err
+	}
+	if t.Verdicts != nil {
+		counts["verdicts"] = 0
+		if err := each(ctx, t.Verdicts, func(VerdictRow) error { counts["verdicts"]++; return nil }); err != nil {
+			return nil, nil, nil, err
+		}
 	}
 	if err := each(ctx, t.Annotations, func(Call) error { counts["annotations"]++; return nil }); err != nil {
 		return nil, nil, nil, err

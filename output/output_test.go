@@ -85,6 +85,18 @@ func small() Tables {
 		oneCall)
 }
 
+// drafted is a small release with the draft of a judge, and that of a rule.
+func drafted() Tables {
+	tab := small()
+	tab.Verdicts = seq([]VerdictRow{
+		NewVerdictRow(corpus.Draft{ClaimID: "c_1", Judge: "gpe", Verdict6: corpus.False, Status: corpus.StatusDraft, By: corpus.DraftByModel, Weighed: corpus.False, Call: "k1",
+			Parts:    []corpus.DraftPart{{ID: "s1", Text: "one", Verdict6: corpus.False, Weighed: corpus.False, Origins: 1}},
+			Exhibits: []corpus.Exhibit{{ID: "E1", DocumentID: "reddit:t3_a", Cited: true}}}),
+		NewVerdictRow(corpus.Draft{ClaimID: "c_2", Judge: "gpe", Verdict6: corpus.Uncertain, Status: corpus.StatusDraft, By: corpus.DraftByRule, Weighed: corpus.Uncertain}),
+	})
+	return tab
+}
+
 func write(t *testing.T, root string, tab Tables) Result {
 	t.Helper()
 	res, err := Write(t.Context(), Options{Root: root, Formats: Formats, Facts: Facts{Name: "sample"}, Recipe: []byte("profile: raguard\n")}, tab)
@@ -217,10 +229,16 @@ func TestVerifyFindsEveryKindOfDamage(t *testing.T) {
 			}
 		}, "notes.txt is not listed"},
 		{"a list that leads outside", rewrite("SHA256SUMS", "README.md", "../README.md"), "is not a hash and a path"},
+		{"a draft that calls itself gold", rewrite("data/verdicts.jsonl", `"llm_draft"`, `"human"`), `has the status "human"`},
+		{"a draft off the scale", rewrite("data/verdicts.jsonl", `"verdict6":"uncertain"`, `"verdict6":"perhaps"`), `"perhaps" is none of`},
+		{"a draft nobody was asked for", rewrite("data/verdicts.jsonl", `"call":"k1"`, `"call":""`), "verdict by model"},
+		{"a draft from an unknown call", rewrite("data/verdicts.jsonl", `"call":"k1"`, `"call":"k7"`), "does not lead to a row"},
+		{"a draft on an unknown document", rewrite("data/verdicts.jsonl", `"reddit:t3_a"`, `"reddit:t3_x"`), "does not lead to a row"},
+		{"a subclaim off the scale", rewrite("data/verdicts.jsonl", `"verdict6":"false","weighed":"false","open"`, `"verdict6":"no","weighed":"false","open"`), `"no" of s1`},
 		{"a broken CSV", rewrite("compat/raguard/claims.csv", "two", "\"two"), "claims.csv"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			res := write(t, t.TempDir(), small())
+			res := write(t, t.TempDir(), drafted())
 			if problems, err := Verify(t.Context(), res.Dir); err != nil || len(problems) > 0 {
 				t.Fatalf("undamaged: %v %v", problems, err)
 			}
@@ -283,7 +301,7 @@ func TestHD07TextsComeBackWhole(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
 		}
-		if len(row) != 26 {
+		if len(row) != 27 {
 			t.Errorf("row %d has %d columns", i, len(row))
 		}
 		if row["authors"] == nil || row["earlier"] == nil {

@@ -146,9 +146,10 @@ func (v *verifier) tables(ctx context.Context, m Manifest) error {
 		"data/annotations.jsonl": func(line []byte) (string, error) {
 			return idOf(line)
 		},
-		"data/pairs.jsonl": func(line []byte) (string, error) { return v.pair(line, labels) },
+		"data/pairs.jsonl":    func(line []byte) (string, error) { return v.pair(line, labels) },
+		"data/verdicts.jsonl": v.verdict,
 	}
-	order := []string{"data/claims.jsonl", "data/documents.jsonl", "data/annotations.jsonl", "data/pairs.jsonl"}
+	order := []string{"data/claims.jsonl", "data/documents.jsonl", "data/annotations.jsonl", "data/pairs.jsonl", "data/verdicts.jsonl"}
 	byPath := map[string]File{}
 	for _, f := range m.Files {
 		byPath[f.Path] = f
@@ -301,14 +302,46 @@ func (v *verifier) pair(line []byte, labels map[string]int) (string, error) {
 	default:
 		return "", fmt.Errorf("label %q is none of %v", row.Label, corpus.StanceLabels)
 	}
-	for _, ref := range []struct{ path, id string }{
-		{"data/claims.jsonl", row.ClaimID}, {"data/documents.jsonl", row.DocumentID}, {"data/annotations.jsonl", row.Call},
-	} {
+	return row.ClaimID + "\x00" + row.DocumentID, v.lead(
+		reference{"data/claims.jsonl", row.ClaimID}, reference{"data/documents.jsonl", row.DocumentID}, reference{"data/annotations.jsonl", row.Call})
+}
+
+func (v *verifier) verdict(line []byte) (string, error) {
+	var row VerdictRow
+	if err := strictly(line, &row); err != nil {
+		return "", err
+	}
+	if err := row.check(); err != nil {
+		return "", err
+	}
+	refs := []reference{{"data/claims.jsonl", row.ClaimID}}
+	if row.Call != "" {
+		refs = append(refs, reference{"data/annotations.jsonl", row.Call})
+	}
+	for _, e := range row.Evidence {
+		refs = append(refs, reference{"data/documents.jsonl", e.DocumentID})
+	}
+	return row.ClaimID, v.lead(refs...)
+}
+
+// strictly decodes a row that has no other columns than ours.
+func strictly(line []byte, row any) error {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	return d.Decode(row)
+}
+
+// A reference is the id of a row in another table.
+type reference struct{ path, id string }
+
+// lead reports the first reference that leads nowhere.
+func (v *verifier) lead(refs ...reference) error {
+	for _, ref := range refs {
 		if !v.ids[ref.path][short(ref.id)] {
-			return "", fmt.Errorf("%q does not lead to a row of %s", ref.id, ref.path)
+			return fmt.Errorf("%q does not lead to a row of %s", ref.id, ref.path)
 		}
 	}
-	return row.ClaimID + "\x00" + row.DocumentID, nil
+	return nil
 }
 
 func (v *verifier) csv(f File) error {

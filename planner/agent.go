@@ -63,7 +63,7 @@ const (
 	FlagFactCheck = "fact_check_article" // it gives a verdict on claims
 	FlagUndated   = "undated"            // nothing tells whether it is older than the as-of date
 
-	flagUnread = "analysis_" // followed by the outcome of a reply that was no analysis
+	flagUnread = corpus.FlagUnread
 )
 
 // Reasons why a search ended.

@@ -55,6 +55,9 @@ func ToolNamed(name string) (Tool, error) {
 	return Tool{}, fmt.Errorf("tool %q is unknown; known are %s", name, strings.Join(known, ", "))
 }
 
+// Computes reports whether a tool answers with a fact that it works out by itself: a sum, a date.
+func Computes(name string) bool { return name == calcTool.Name || name == todayTool.Name }
+
 // searches reports whether a tool gives results.
 func (t Tool) searches() bool { return t.Source != "" }
 

@@ -69,7 +69,7 @@ with its address, date and speaker. A cluster never merges claims. Works while a
 	f := cmd.Flags()
 	f.StringVar(&q.State, "state", "", "done, excluded, failed or waiting")
 	f.StringVar(&q.Reason, "reason", "", "of an exclusion or failure")
-	f.StringVar(&q.Label, "label", "", "supporting, misleading or unrelated")
+	f.StringVar(&q.Label, "label", "", "supporting, misleading or unrelated; of judge items a verdict")
 	f.StringVar(&q.Source, "source", "", "part of the key, e.g. a host")
 	f.IntVar(&q.Sample, "sample", 0, "draw so many")
 	f.Uint64Var(&q.Seed, "seed", 1, "of the sample")
