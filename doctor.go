@@ -72,7 +72,11 @@ func Examine(ctx context.Context, dir string, o DoctorOptions) (Checkup, error) 
 	}
 	config, settings, err := LoadConfig(dir, o.Open.Environ, o.Open.Overrides...)
 	if err != nil {
-		d.fail("configuration", err.Error(), "edit "+filepath.Join(dir, ConfigName)+"; assay config show lists every key")
+		help := "edit " + filepath.Join(dir, ConfigName) + "; assay config show lists every key"
+		if _, missing := os.Stat(filepath.Join(dir, ConfigName)); errors.Is(missing, os.ErrNotExist) {
+			help = "run assay init, or name the folder of a workspace with -C"
+		}
+		d.fail("configuration", err.Error(), help)
 		return d.report, nil
 	}
 	d.config = config
@@ -515,11 +519,17 @@ func (d *doctor) reach(ctx context.Context, name string, at Endpoint, models []s
 	var e *llm.Error
 	switch {
 	case errors.As(err, &e) && e.Reason == llm.ReasonNetwork:
-		d.fail(name, at.BaseURL+" cannot be reached: "+e.Detail, "start the server, or correct base_url")
+		d.fail(name, at.BaseURL+" cannot be reached: "+e.Detail, endpointHelp(at, e.Reason))
 		return false
-	case errors.As(err, &e) && e.Reason == llm.ReasonCredentials:
-		d.fail(name, e.Error(), "put a key that is good for "+at.BaseURL+" into the variable that key_env names")
+	case errors.As(err, &e) && (e.Reason == llm.ReasonCredentials || e.Reason == llm.ReasonQuota):
+		d.fail(name, e.Error(), endpointHelp(at, e.Reason))
 		return false
+	case errors.As(err, &e) && e.Status >= 300 && e.Status < 400:
+		d.fail(name, e.Error(), "set base_url to the address that it moved to: redirects are not followed, since the key would go along")
+		return false
+	case errors.As(err, &e) && (e.Reason == llm.ReasonRateLimit || e.Reason == llm.ReasonServer):
+		d.warn(name, e.Error(), endpointHelp(at, e.Reason))
+		return true
 	case errors.As(err, &e) && e.Status != 0:
 		d.warn(name, fmt.Sprintf("%s is there and gives no list of its models (status %d)", at.BaseURL, e.Status), "if calls fail too, see whether base_url ends as the service wants it, often in /v1")
 		return true
@@ -535,6 +545,25 @@ func (d *doctor) reach(ctx context.Context, name string, at Endpoint, models []s
 	}
 	d.ok(name, fmt.Sprintf("%s answers, %d models", at.BaseURL, len(l.Models)))
 	return true
+}
+
+// endpointHelp is what to do about an endpoint that failed for a reason.
+func endpointHelp(at Endpoint, reason string) string {
+	switch reason {
+	case llm.ReasonNetwork, llm.ReasonTimeout:
+		return "start the server, or correct base_url; a model that is slow to load needs a longer timeout"
+	case llm.ReasonCredentials:
+		return "put a key that is good for " + at.BaseURL + " into the variable that key_env names"
+	case llm.ReasonQuota:
+		return "the account behind this key has no money left: top it up, or name another endpoint in recipe.models; a build would end with exit 4"
+	case llm.ReasonRateLimit:
+		return "wait and try again; if it stays, lower rpm, tpm or concurrency of this endpoint"
+	case llm.ReasonServer:
+		return "the service itself fails: try again later, or look at the log of the server if it is yours"
+	case llm.ReasonBadReply:
+		return "what answers is no such service: see whether base_url ends as it wants it, often in /v1, and whether a proxy or log-in page stands before it"
+	}
+	return "see the message: name, key and address of the model must fit the service"
 }
 
 // few shows the beginning of a list.
@@ -553,15 +582,19 @@ func (d *doctor) canary(ctx context.Context, a asked, reached bool) error {
 		return err
 	}
 	switch {
-	case !reached && !known:
-		d.skip(name, "never probed")
+	case !reached && (!known || k.Failure != ""):
+		d.skip(name, "never probed with success")
 		return nil
 	case reached && (!known || d.o.Model || k.Failure != ""):
 		if k, err = d.models.Probe(ctx, a.endpoint, a.model); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			d.fail(name, err.Error(), "the probe is two calls; see the message")
+			help := "the probe is two calls; see the message"
+			if e := (*llm.Error)(nil); errors.As(err, &e) {
+				help = endpointHelp(d.config.Runtime.Endpoints[a.endpoint], e.Reason)
+			}
+			d.fail(name, err.Error(), help)
 			return nil
 		}
 	}
@@ -569,7 +602,11 @@ func (d *doctor) canary(ctx context.Context, a asked, reached bool) error {
 	detail := k.Text() + " (" + k.Probed.Format(time.DateOnly) + ")"
 	switch change := d.models.Change(k); {
 	case k.Constrains == "":
-		d.fail(name, detail, "see the message: name, key and address of the model must fit the service")
+		help := endpointHelp(d.config.Runtime.Endpoints[a.endpoint], k.Reason)
+		if k.Reason == "" { // it answered, and said nothing
+			help = "thoughts that fill the bound are to be turned down at the server; a model that refuses such a question cannot label"
+		}
+		d.fail(name, detail, help)
 	case change != "":
 		d.fail(name, detail+"; as it is set up its calls are rejected", "add to runtime.endpoints."+a.endpoint+": "+change)
 	case !k.Temperature && d.setsTemperature(a):
@@ -630,6 +667,8 @@ func (d *doctor) robots(ctx context.Context) error {
 				d.ok(name, start+" may be read")
 			case errors.As(err, &e) && e.Reason == fetch.ReasonRobots:
 				d.fail(name, fmt.Sprintf("%s may not be read: %s", start, e.Rule), "ask the site, or import an archive: assay import warc")
+			case errors.As(err, &e) && e.Reason == fetch.ReasonBlockedAddress:
+				d.fail(name, err.Error(), "correct recipe.sites; if the server is yours and meant, add its host:port to runtime.allow_private")
 			default:
 				d.fail(name, err.Error(), "see whether the site can be reached from here")
 			}

@@ -152,6 +152,7 @@ func TestDoctorFinds(t *testing.T) {
 		says  string
 	}{
 		{"broken configuration", func(p *patient) { p.write("assay.yaml", "recipe: {nam: x}") }, "configuration", CheckFail, `did you mean "name"`},
+		{"no workspace", func(p *patient) { os.Remove(filepath.Join(p.dir, "assay.yaml")) }, "configuration", CheckFail, "run assay init, or name"},
 		{"no contact", func(p *patient) {
 			p.write("assay.yaml", strings.Replace(read(p, "assay.yaml"), "contact: you@example.org", `contact: ""`, 1))
 		}, "contact", CheckWarn, "runtime.contact"},
@@ -185,6 +186,28 @@ func TestDoctorFinds(t *testing.T) {
 		{"empty account", func(p *patient) {
 			p.chat = func(string) (int, string) { return 429, `{"error":{"code":"insufficient_quota"}}` }
 		}, "canary", CheckFail, "quota"},
+		{"empty account, told at once", func(p *patient) {
+			p.models = func() (int, string) { return 429, `{"error":{"type":"insufficient_quota"}}` }
+		}, "endpoint main", CheckFail, "no money left"},
+		{"too many requests", func(p *patient) {
+			p.models = func() (int, string) { return 429, `{"error":{"code":"rate_limit_exceeded"}}` }
+		}, "endpoint main", CheckWarn, "lower rpm, tpm or concurrency"},
+		{"too many calls", func(p *patient) {
+			p.chat = func(string) (int, string) { return 429, `{"error":{"code":"rate_limit_exceeded"}}` }
+		}, "canary", CheckFail, "lower rpm, tpm or concurrency"},
+		{"service that fails", func(p *patient) { p.models = func() (int, string) { return 503, `<html>Unavailable` } }, "endpoint main", CheckWarn, "try again later"},
+		{"moved", func(p *patient) { p.models = func() (int, string) { return 301, `` } }, "endpoint main", CheckFail, "redirects are not followed"},
+		{"a portal before it", func(p *patient) {
+			p.chat = func(string) (int, string) { return 203, `<html>Welcome to the portal` }
+		}, "canary", CheckFail, "log-in page"},
+		{"thoughts alone", func(p *patient) {
+			p.chat = func(string) (int, string) {
+				return 201, `{"choices":[{"message":{"content":""},"finish_reason":"length"}]}`
+			}
+		}, "canary", CheckFail, "turned down"},
+		{"site on a private address", func(p *patient) {
+			p.write("assay.yaml", strings.Replace(read(p, "assay.yaml"), "allow_private: [", "allow_private: [] # [", 1))
+		}, "robots", CheckFail, "runtime.allow_private"},
 		{"robots", func(p *patient) { p.robots = "User-agent: *\nDisallow: /\n" }, "robots", CheckFail, "may not be read"},
 		{"slow clock", func(p *patient) { p.date = time.Now().Add(5 * time.Minute) }, "clock", CheckWarn, "set the clock"},
 		{"wrong clock", func(p *patient) { p.date = time.Now().Add(-48 * time.Hour) }, "clock", CheckFail, "-48h"},
@@ -233,6 +256,23 @@ func TestDoctorOnPrices(t *testing.T) {
 		if s, says := state(p.examine(DoctorOptions{Offline: true}), "prices"); s != tt.state || !strings.Contains(says, tt.says) {
 			t.Errorf("%q with %q is %s: %s", tt.price, tt.cap, s, says)
 		}
+	}
+}
+
+// An endpoint that cannot be asked is one failure: what an earlier probe met is no second one.
+func TestDoctorForgetsFailedProbes(t *testing.T) {
+	p := newPatient(t)
+	p.chat = func(string) (int, string) { return 404, `{"error":{"code":"model_not_found"}}` }
+	if s, says := state(p.examine(DoctorOptions{}), "canary"); s != CheckFail || !strings.Contains(says, "model_not_found") {
+		t.Fatalf("canary is %s: %s", s, says)
+	}
+	p.models = func() (int, string) { return 403, `{"error":{"message":"no access to this project"}}` }
+	c := p.examine(DoctorOptions{})
+	if s, says := state(c, "canary"); s != CheckSkip || c.Failed() != 1 || len(c.Canaries) != 0 {
+		t.Errorf("canary is %s: %s\n%s", s, says, c.Text())
+	}
+	if c := p.examine(DoctorOptions{Offline: true}); c.Failed() != 0 {
+		t.Errorf("offline:\n%s", c.Text())
 	}
 }
 

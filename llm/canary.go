@@ -38,6 +38,7 @@ type Canary struct {
 	Steady     Finding `json:"steady"`     // whether the same question twice, at temperature 0, has one answer
 
 	Failure string    `json:"failure,omitzero"` // why there is no finding
+	Reason  string    `json:"reason,omitzero"`  // that of the error which Failure tells, if it was one
 	Calls   []string  `json:"calls,omitzero"`
 	Probed  time.Time `json:"probed"`
 	Round   int       `json:"round"` // how many probes there were before
@@ -131,7 +132,7 @@ func (c *Client) probe(ctx context.Context, r *route, k *Canary) error {
 			return err
 		}
 		if e.Reason != ReasonRejected || !giveWay(&p, &q, e, given) {
-			k.Failure = e.Error()
+			k.Failure, k.Reason = e.Error(), e.Reason
 			return ctx.Err()
 		}
 	}

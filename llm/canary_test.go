@@ -71,9 +71,9 @@ func TestProbe(t *testing.T) {
 		{"white space without end", Endpoint{}, always(finished(`{"zone":          `, "length", 20, canaryTokens)),
 			Canary{Schema: SchemaJSON, TokenField: MaxTokensField, Temperature: true, Constrains: FindingYes, Steady: FindingYes}, 2, "", ""},
 		{"no such model", Endpoint{}, always(failing(404, `{"error":{"message":"the model does not exist","code":"model_not_found"}}`)),
-			Canary{Failure: "ask stub at main: rejected (status 404): model_not_found: the model does not exist"}, 1, "", ""},
+			Canary{Failure: "ask stub at main: rejected (status 404): model_not_found: the model does not exist", Reason: ReasonRejected}, 1, "", ""},
 		{"bad key", Endpoint{}, always(failing(401, `{"error":{"message":"no","code":"invalid_api_key"}}`)),
-			Canary{Failure: "ask stub at main: credentials (status 401): invalid_api_key: no (no key was sent: the endpoint names no key_env)"}, 1, "", ""},
+			Canary{Failure: "ask stub at main: credentials (status 401): invalid_api_key: no (no key was sent: the endpoint names no key_env)", Reason: ReasonCredentials}, 1, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, tt.answer)

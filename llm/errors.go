@@ -70,7 +70,11 @@ var reasons = map[string]struct {
 
 func (e *Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "ask %s at %s: %s", e.Model, e.Endpoint, e.Reason)
+	if e.Model == "" { // of no call: the list of models was asked for
+		fmt.Fprintf(&b, "ask endpoint %s: %s", e.Endpoint, e.Reason)
+	} else {
+		fmt.Fprintf(&b, "ask %s at %s: %s", e.Model, e.Endpoint, e.Reason)
+	}
 	if e.Status != 0 {
 		fmt.Fprintf(&b, " (status %d)", e.Status)
 	}
