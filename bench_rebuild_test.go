@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"codeberg.org/readeck/go-readability/v2"
 	"github.com/PuerkitoBio/goquery"
@@ -135,7 +136,7 @@ func storePages(b *testing.B, w *Workspace, m *pageMaker, n int) {
 		}
 		pw.CloseWithError(out.Flush()) // nil is the end
 	}()
-	rep, err := fetch.ImportWARC(b.Context(), w.store, "bench.warc", r)
+	rep, err := fetch.ImportWARC(b.Context(), w.store, "bench.warc", r, time.Now())
 	if err != nil || rep.Stored != n {
 		b.Fatalf("import: %+v, %v", rep, err)
 	}

@@ -81,7 +81,7 @@ var ImportKinds = []ImportKind{
 where the folder has none of its own but what assay init wrote. assay build --replay then gives the archived release.`, importArchive, false},
 	{"claims-table", "a published table of claims", claimsForm(), importClaims, false},
 	{"dir", "a folder of saved pages", `Pages under --base URL by their path, or host folders (www.example.com/path/index.html), or a urls.tsv in the folder:
-path TAB address [TAB status [TAB content type [TAB retrieved]]].`, importDir, false},
+path TAB address [TAB status [TAB content type [TAB retrieved]]]. A file whose line cannot be read is named and left out.`, importDir, false},
 	{"pairs", "claims with their documents", `RAGuard's documents.csv (import its claims.csv too), RAGuard's claims as JSON with documents inside, or JSON lines;
 verdict and title may be missing, the label may not, and without a verdict a claim cannot be labelled:
     {"claim": "...", "verdict": "false", "title": "...", "text": "...", "url": "https://...", "label": "misleading"}`, importPairs, false},
@@ -93,7 +93,8 @@ which is written: its models have the last word over the table inside the progra
       some-model: {input: 0.5, cached: 0.1, output: 1.5}   # USD per million tokens`, importPrices, false},
 	{"reddit", "a dump of Reddit posts or comments", `Pushshift or Arctic Shift NDJSON, plain, .gz, .zst or .bz2; a listing or thread as the API gives it; a JSON array of posts.`, importReddit, false},
 	{"thread", "a Reddit thread with its comments", `The id (t3_18r2fkv) or the address of its post; asked for through Reddit's interface with the credentials of runtime.reddit.`, importThread, true},
-	{"warc", "web archives", `WARC 1.0 and 1.1, plain or .gz, or WACZ, made by anybody. Pages that no site of the recipe recognises stay unused.`, importWARC, false},
+	{"warc", "web archives", `WARC 1.0 and 1.1, plain or .gz, or WACZ, made by anybody. A date that has not come yet is named, and the page was retrieved
+when its HTTP head says, or is left out. Pages that no site of the recipe recognises stay unused; assay ls unclaimed lists them.`, importWARC, false},
 }
 
 // claimsForm says what tables can look like.
@@ -147,7 +148,7 @@ func importWARC(ctx context.Context, w *Workspace, path string, _ ImportOptions)
 	if zipped {
 		r := newImportReport("warc", path)
 		_, err := fetch.OpenWARCs(path, func(name string, in io.Reader) error {
-			got, err := fetch.ImportWARC(ctx, w.store, filepath.Base(path)+"#"+name, in)
+			got, err := fetch.ImportWARC(ctx, w.store, filepath.Base(path)+"#"+name, in, w.now())
 			exchangeCounts(r, got)
 			return err
 		})
@@ -158,12 +159,12 @@ func importWARC(ctx context.Context, w *Workspace, path string, _ ImportOptions)
 		return nil, err
 	}
 	defer f.Close()
-	got, err := fetch.ImportWARC(ctx, w.store, filepath.Base(path), bufio.NewReaderSize(until(ctx, f), 1<<20))
+	got, err := fetch.ImportWARC(ctx, w.store, filepath.Base(path), bufio.NewReaderSize(until(ctx, f), 1<<20), w.now())
 	return exchangeReport("warc", path, got), err
 }
 
 func importDir(ctx context.Context, w *Workspace, path string, o ImportOptions) (*ImportReport, error) {
-	got, err := fetch.ImportDir(ctx, w.store, path, fetch.DirOptions{Base: o.Base})
+	got, err := fetch.ImportDir(ctx, w.store, path, fetch.DirOptions{Base: o.Base, Now: w.now})
 	return exchangeReport("dir", path, got), err
 }
 

@@ -218,7 +218,7 @@ func TestArchiveHoldsEveryKindOfExchange(t *testing.T) {
 
 	// Others read it as any WARC file.
 	foreign := memory(t)
-	fr, err := ImportWARC(t.Context(), foreign, "x.warc.gz", bytes.NewReader(data))
+	fr, err := ImportWARC(t.Context(), foreign, "x.warc.gz", bytes.NewReader(data), time.Now())
 	if err != nil || len(fr.Notes) > 0 {
 		t.Fatalf("as a foreign file: %+v, %v", fr, err)
 	}

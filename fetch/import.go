@@ -173,8 +173,9 @@ type placed struct {
 	Retrieved time.Time
 }
 
-// ImportDir stores the files of a folder and of all below it as pages. Every file that is not stored
-// is in the notes, with the reason. The error is one of the table, the folder itself or the store.
+// ImportDir stores the files of a folder and of all below it as pages. Every file that is not stored, and
+// every line of the table that cannot be read, is in the notes, with the reason. The error is one of the
+// folder itself, of reading the table, or of the store.
 func ImportDir(ctx context.Context, store *kv.Store, dir string, o DirOptions) (ImportReport, error) {
 	in := newImporter(store, "dir:"+filepath.Base(filepath.Clean(dir)))
 	if o.Now == nil {
@@ -191,7 +192,7 @@ func ImportDir(ctx context.Context, store *kv.Store, dir string, o DirOptions) (
 			table = filepath.Join(dir, tableName)
 		}
 	}
-	rows, err := in.table(table)
+	rows, refused, err := in.table(dir, table, o.Now())
 	if err != nil {
 		return in.report, fmt.Errorf("import %s: %w", dir, err)
 	}
@@ -221,10 +222,14 @@ func ImportDir(ctx context.Context, store *kv.Store, dir string, o DirOptions) (
 		in.report.Records++
 		at, ok := rows[rel]
 		delete(rows, rel)
+		why, bad := refused[rel]
+		delete(refused, rel)
 		if !ok {
 			at.URL = addressOf(o.Base, rel, table != "")
 		}
 		switch {
+		case bad: // not even where Base has an address for it: the table means another
+			in.leave(rel, reasonBadLine, why)
 		case at.URL == "":
 			in.leave(rel, "unmapped", "no address")
 		case !d.Type().IsRegular():
@@ -240,8 +245,14 @@ func ImportDir(ctx context.Context, store *kv.Store, dir string, o DirOptions) (
 	for _, rel := range slices.Sorted(maps.Keys(rows)) {
 		in.leave(rel, "missing", "in "+filepath.Base(table)+" but not in the folder")
 	}
+	for _, rel := range slices.Sorted(maps.Keys(refused)) {
+		in.leave(rel, reasonBadLine, refused[rel])
+	}
 	return in.report, nil
 }
+
+// reasonBadLine is why a file is left out whose line in the table cannot be read.
+const reasonBadLine = "bad line"
 
 // leave reports a file that is not stored.
 func (in *importer) leave(name, reason, detail string) {
@@ -262,16 +273,18 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// table reads the addresses of files, nothing if there is no table.
-func (in *importer) table(name string) (map[string]placed, error) {
-	rows := map[string]placed{}
+// table reads the addresses of files, nothing if there is no table. Of a file whose line cannot be read, or
+// that two lines place differently, refused says what is wrong. The error is one of reading the table.
+func (in *importer) table(dir, name string, now time.Time) (rows map[string]placed, refused map[string]string, err error) {
+	rows, refused = map[string]placed{}, map[string]string{}
 	if name == "" {
-		return rows, nil
+		return rows, refused, nil
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	lines := map[string]int{} // of the file's first line
 	n := 0
 	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
 		n++
@@ -281,27 +294,63 @@ func (in *importer) table(name string) (map[string]placed, error) {
 		}
 		cols := append(strings.Split(line, "\t"), "", "", "", "")
 		rel := path.Clean(strings.TrimSpace(cols[0]))
-		at := placed{URL: strings.TrimSpace(cols[1]), Type: strings.TrimSpace(cols[3])}
-		if n == 1 && corpus.Host(at.URL) == "" {
+		if n == 1 && corpus.Host(strings.TrimSpace(cols[1])) == "" && !isFile(filepath.Join(dir, filepath.FromSlash(rel))) {
 			continue // names of columns
 		}
-		if err := checkAddress(corpus.CanonicalURL(at.URL)); err != nil {
-			return nil, fmt.Errorf("%s line %d: %w", filepath.Base(name), n, err)
+		at, err := placedBy(cols, now)
+		if strings.TrimSpace(cols[0]) == "" {
+			rel, err = fmt.Sprintf("line %d", n), errors.New("it names no file")
 		}
-		if s := strings.TrimSpace(cols[2]); s != "" {
-			if at.Status, err = strconv.Atoi(s); err != nil || at.Status < 100 || at.Status > 599 {
-				return nil, fmt.Errorf("%s line %d: %q is no status", filepath.Base(name), n, s)
-			}
+		first, again := lines[rel]
+		if !again {
+			lines[rel] = n
 		}
-		if s := strings.TrimSpace(cols[4]); s != "" {
-			if at.Retrieved, err = parseTime(s); err != nil {
-				return nil, fmt.Errorf("%s line %d: %q is no time", filepath.Base(name), n, s)
-			}
+		switch {
+		case err != nil:
+			refused[rel] = fmt.Sprintf("%s line %d: %s", filepath.Base(name), n, err)
+		case again && refused[rel] == "" && rows[rel] != at:
+			refused[rel] = fmt.Sprintf("%s line %d: it is in line %d too, with something else", filepath.Base(name), n, first)
+		}
+		if refused[rel] != "" {
+			delete(rows, rel)
+			continue
 		}
 		rows[rel] = at
 	}
-	return rows, nil
+	return rows, refused, nil
 }
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// placedBy reads what a line of the table says of a file.
+func placedBy(cols []string, now time.Time) (at placed, err error) {
+	at = placed{URL: strings.TrimSpace(cols[1]), Type: strings.TrimSpace(cols[3])}
+	var bad *Error
+	if errors.As(checkAddress(corpus.CanonicalURL(at.URL)), &bad) {
+		return at, fmt.Errorf("%q is no address of a page: %s", bad.URL, bad.Detail)
+	}
+	if s := strings.TrimSpace(cols[2]); s != "" {
+		if at.Status, err = strconv.Atoi(s); err != nil || at.Status < 100 || at.Status > 599 {
+			return at, fmt.Errorf("%q is no status", s)
+		}
+	}
+	if s := strings.TrimSpace(cols[4]); s != "" {
+		if at.Retrieved, err = parseTime(s); err != nil {
+			return at, fmt.Errorf("%q is no time", s)
+		}
+		if ahead(at.Retrieved, now) {
+			return at, fmt.Errorf("%q has not come yet", s)
+		}
+	}
+	return at, nil
+}
+
+// ahead reports whether a time cannot be one of retrieval because it is yet to come. A day is for clocks that
+// differ, and for dates that name the day of another zone.
+func ahead(t, now time.Time) bool { return t.After(now.Add(24 * time.Hour)) }
 
 func parseTime(s string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
@@ -367,6 +416,10 @@ func (in *importer) file(ctx context.Context, name, rel string, at placed, now f
 	if ex.At.IsZero() {
 		if ex.At = info.ModTime(); ex.At.Unix() <= 0 {
 			ex.At = now()
+		}
+		if present := now(); ahead(ex.At, present) {
+			in.note("%s: its time %s has not come yet: taken as retrieved now", rel, ex.At.UTC().Format(time.RFC3339))
+			ex.At = present
 		}
 	}
 	if inner, ok := strings.CutSuffix(name, ".gz"); ok && !gzipFile(nil, ex.URL) {

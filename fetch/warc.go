@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,10 +32,13 @@ const digestBatch = 256
 // stored as answers to what Get sends, because the request headers of another crawler say nothing about
 // which page it was; those of this program keep theirs. A revisit is stored with the body it refers to,
 // found by address and date or else by payload digest, in this file or any imported before. Importing
-// a file twice adds nothing. Memory does not grow with the file or its records. The error is one of
-// reading r or of the store, or says that there is no record at all.
-func ImportWARC(ctx context.Context, store *kv.Store, name string, r io.Reader) (ImportReport, error) {
+// a file twice adds nothing. Memory does not grow with the file or its records. A record cannot have been
+// captured more than a day after now: it is noted, and was retrieved when its HTTP head says; one whose head
+// does not say either is left out. The error is one of reading r or of the store, or says that there is no
+// record at all.
+func ImportWARC(ctx context.Context, store *kv.Store, name string, r io.Reader, now time.Time) (ImportReport, error) {
 	w := &warcImport{
+		now:      now,
 		importer: newImporter(store, "warc:"+filepath.Base(name)),
 		digests:  kv.In[original](store, bucketDigest, 1),
 		pending:  map[string]original{},
@@ -61,12 +65,14 @@ type original struct {
 // A warcImport is one run of ImportWARC.
 type warcImport struct {
 	*importer
+	now     time.Time
 	digests kv.Bucket[original]
 	pending map[string]original
 
 	held    *capture     // an answer whose request may still come
 	request *warcRequest // a request whose answer may still come
 
+	doubted  int    // dates that doubt noted
 	broken   string // says where the file ends within a record; "" if it does not
 	brokenAt int    // notes before it: the reader may say it too
 }
@@ -132,6 +138,9 @@ func (w *warcImport) run(ctx context.Context, r io.Reader) error {
 	}
 	if w.told > maxNotes {
 		w.note("%d more answers that cannot be read", w.told-maxNotes)
+	}
+	if w.doubted > maxNotes {
+		w.note("%d more answers with a date that has not come yet", w.doubted-maxNotes)
 	}
 	w.report.Notes = append(w.report.Notes, in.notes...)
 	if in.more > 0 {
@@ -202,10 +211,16 @@ func (w *warcImport) hold(rec *warcRecord) error {
 		w.unreadable("no_http_head", c.uri, rec)
 		return nil
 	}
-	at, err := captureTime(rec.get("WARC-Date"), c.ex.Header.Get("Date"))
-	if err != nil {
+	at, err := captureTime(rec.get("WARC-Date"), c.ex.Header.Get("Date"), w.now)
+	switch {
+	case errors.Is(err, errAhead) && at.IsZero():
+		w.unreadable("date_ahead", fmt.Sprintf("WARC-Date %q has not come yet, and nothing else says when it was captured: %s", rec.get("WARC-Date"), c.uri), rec)
+		return nil
+	case errors.Is(err, errAhead):
+		w.doubt("%s at %d: WARC-Date %q has not come yet: taken as retrieved %s, when its HTTP head was sent: %s", rec.kind, rec.offset, rec.get("WARC-Date"), at.UTC().Format(time.RFC3339), c.uri)
+	case err != nil:
 		w.unreadable("no_date", c.uri, rec)
-		return nil //nolint:nilerr // counted under its reason
+		return nil
 	}
 	c.ex.At = at
 	if !c.revisit {
@@ -230,6 +245,13 @@ func (w *warcImport) hold(rec *warcRecord) error {
 	}
 	w.request = nil
 	return nil
+}
+
+// doubt notes a date that is not believed.
+func (w *warcImport) doubt(format string, args ...any) {
+	if w.doubted++; w.doubted <= maxNotes {
+		w.note(format, args...)
+	}
 }
 
 // head reads the HTTP head of an answer. A resource has none: its record says what it is.
@@ -261,16 +283,28 @@ func (w *warcImport) head(c *capture, rec *warcRecord, block *bufio.Reader) erro
 	return nil
 }
 
-// captureTime reads the date of a record, or else that of its HTTP head.
-func captureTime(date, header string) (time.Time, error) {
+var (
+	errAhead  = errors.New("a date that has not come yet")
+	errNoDate = errors.New("no date")
+)
+
+// captureTime reads the date of a record, or else that of its HTTP head. With errAhead, the record's date has
+// not come yet, and the time is that of the head; it is zero if no date can be believed.
+func captureTime(date, header string, now time.Time) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, date)
-	if err != nil {
-		t, err = http.ParseTime(header)
+	switch {
+	case err == nil && ahead(t, now):
+		err = errAhead
+	case err == nil && !t.IsZero():
+		return t, nil
+	default:
+		err = nil // the head tells
 	}
-	if err == nil && t.IsZero() {
-		err = errors.New("no date")
+	sent, missing := http.ParseTime(header)
+	if missing != nil || sent.IsZero() || ahead(sent, now) {
+		return time.Time{}, cmp.Or(err, errNoDate)
 	}
-	return t, err
+	return sent, err
 }
 
 // dechunk undoes a chunked transfer coding and compares the body with its announced length. Programs

@@ -120,6 +120,11 @@ func TestImportWARC(t *testing.T) {
 				"response at 0: no_http_head: http://a.example/1", "response at 164: no_http_head: http://a.example/1", "response at 322: no_http_head: http://a.example/1"}}, []string{"error not_stored", "two"}},
 		{"no date at all", warc("response", []string{"WARC-Target-URI: http://a.example/1"}, httpAnswer("200 OK", "Content-Type: text/html", page+"one")), ImportReport{Records: 1, Skipped: map[string]int{"no_date": 1}, Notes: []string{"response at 0: no_date: http://a.example/1"}}, []string{"error not_stored"}},
 		{"date of the server", warc("response", []string{"WARC-Target-URI: http://a.example/1", "WARC-Date: yesterday"}, httpAnswer("200 OK", "Content-Type: text/html\nDate: Tue, 03 Feb 2026 10:00:00 GMT", page+"one")), ImportReport{Records: 1, Stored: 1}, []string{"one"}},
+		{"date that has not come yet", warc("response", []string{"WARC-Target-URI: http://a.example/1", "WARC-Date: 2199-01-01T00:00:00Z"}, httpAnswer("200 OK", "Content-Type: text/html\nDate: Tue, 03 Feb 2026 10:00:00 GMT", page+"one")) +
+			answerTo("http://a.example/1", "newer") + warc("response", []string{"WARC-Target-URI: http://a.example/2", "WARC-Date: 2199-01-01T00:00:00Z"}, httpAnswer("200 OK", "Content-Type: text/html", page+"two")),
+			ImportReport{Records: 3, Stored: 2, Skipped: map[string]int{"date_ahead": 1}, Notes: []string{
+				`response at 0: WARC-Date "2199-01-01T00:00:00Z" has not come yet: taken as retrieved 2026-02-03T10:00:00Z, when its HTTP head was sent: http://a.example/1`,
+				`response at 464: date_ahead: WARC-Date "2199-01-01T00:00:00Z" has not come yet, and nothing else says when it was captured: http://a.example/2`}}, []string{"newer", "error not_stored"}},
 		{"statuses", warc("response", at("http://a.example/1"), httpAnswer("404 Not Found", "Content-Type: text/html", "no")) + warc("response", at("http://a.example/2"), httpAnswer("301 Moved", "Location: /3", "")) + answerTo("http://a.example/3", "three") +
 			warc("response", at("http://a.example/4"), httpAnswer("403 Forbidden", "Content-Type: text/html", "no")) + warc("response", at("http://a.example/5"), httpAnswer("304 Not Modified", "Etag: x", "")) + warc("response", at("http://a.example/5"), httpAnswer("206 Partial", "Content-Type: text/html", "x")),
 			ImportReport{Records: 6, Stored: 4, Skipped: map[string]int{"status_304": 1, "partial": 1}}, []string{"error gone", "three", "three", "error blocked", "error not_stored"}},
@@ -164,7 +169,7 @@ func TestImportWARC(t *testing.T) {
 		{"zeros after the last member", gz(t, answerTo("http://a.example/1", "one")) + strings.Repeat("\x00", 9000), ImportReport{Records: 1, Stored: 1, Notes: []string{}}, []string{"one"}},
 	} {
 		s := memory(t)
-		got, err := ImportWARC(t.Context(), s, "file.warc", strings.NewReader(c.file))
+		got, err := ImportWARC(t.Context(), s, "file.warc", strings.NewReader(c.file), time.Now())
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -189,7 +194,7 @@ func TestImportWARC(t *testing.T) {
 		if diff := cmp.Diff(c.get, stored(t, s, urls...)); diff != "" {
 			t.Errorf("%s: pages (-want +got):\n%s", c.name, diff)
 		}
-		again, err := ImportWARC(t.Context(), s, "/other/folder/file.warc", iotest.OneByteReader(strings.NewReader(c.file)))
+		again, err := ImportWARC(t.Context(), s, "/other/folder/file.warc", iotest.OneByteReader(strings.NewReader(c.file)), time.Now())
 		if err != nil || again.Stored != 0 || again.Present != got.Stored || !slices.Equal(again.Notes, got.Notes) {
 			t.Errorf("%s, imported again: %+v, %v; want nothing new", c.name, again, err)
 		}
@@ -212,7 +217,7 @@ func TestImportWARCExchange(t *testing.T) {
 		warc("request", []string{"WARC-Concurrent-To: <urn:1>"}, "GET /x HTTP/1.1\r\nUser-Agent: Wget\r\nAccept: text/plain\r\nCookie: secret\r\n\r\n") +
 		warc("request", []string{"WARC-Record-ID: <urn:3>"}, "GET /api HTTP/1.1\r\nUser-Agent: assay/1.0\r\nAccept: application/json\r\nAuthorization: secret\r\n\r\n") +
 		warc("response", at("http://a.example/api", "WARC-Concurrent-To: <urn:3>"), httpAnswer("200 OK", "Content-Type: application/json\nSet-Cookie: secret", `{"ok": true}`))
-	if _, err := ImportWARC(t.Context(), s, "two.warc", strings.NewReader(file)); err != nil {
+	if _, err := ImportWARC(t.Context(), s, "two.warc", strings.NewReader(file), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	c, err := New(Options{Store: s, Mode: Replay, Version: "test"})
@@ -249,14 +254,14 @@ func TestImportWARCRevisitAcrossFiles(t *testing.T) {
 		text := fmt.Sprintf("page %d", i)
 		first.WriteString(answerTo(fmt.Sprintf("http://a.example/%d", i), text, "WARC-Payload-Digest: "+digestOf(text)))
 	}
-	if _, err := ImportWARC(t.Context(), s, "1.warc", strings.NewReader(first.String())); err != nil {
+	if _, err := ImportWARC(t.Context(), s, "1.warc", strings.NewReader(first.String()), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	var second strings.Builder
 	for _, i := range []int{0, digestBatch, 2*digestBatch + 2} {
 		second.WriteString(warc("revisit", at(fmt.Sprintf("http://b.example/%d", i), "WARC-Payload-Digest: "+digestOf(fmt.Sprintf("page %d", i))), httpAnswer("200 OK", "Content-Type: text/html", "")))
 	}
-	if got, err := ImportWARC(t.Context(), s, "2.warc", strings.NewReader(second.String())); err != nil || got.Stored != 3 {
+	if got, err := ImportWARC(t.Context(), s, "2.warc", strings.NewReader(second.String()), time.Now()); err != nil || got.Stored != 3 {
 		t.Fatalf("second file: %+v, %v", got, err)
 	}
 	if diff := cmp.Diff([]string{"page 0", "page 514"}, stored(t, s, "http://b.example/0", "http://b.example/514")); diff != "" {
@@ -272,18 +277,18 @@ func TestImportWARCErrors(t *testing.T) {
 		"gzip":  io.MultiReader(strings.NewReader(gz(t, one, one)[:300]), iotest.ErrReader(broken)),
 		"block": io.MultiReader(strings.NewReader(one[:len(one)-10]), iotest.ErrReader(broken)),
 	} {
-		if _, err := ImportWARC(t.Context(), memory(t), name, r); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "import "+name) {
+		if _, err := ImportWARC(t.Context(), memory(t), name, r, time.Now()); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "import "+name) {
 			t.Errorf("%s that cannot be read: %v", name, err)
 		}
 	}
 	for name, file := range map[string]string{"empty": "", "text": words(5000), "gzip of text": gz(t, words(500)), "gzip header alone": "\x1f\x8b\x08"} {
-		if got, err := ImportWARC(t.Context(), memory(t), name, strings.NewReader(file)); err == nil {
+		if got, err := ImportWARC(t.Context(), memory(t), name, strings.NewReader(file), time.Now()); err == nil {
 			t.Errorf("%s: %+v, want an error", name, got)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := ImportWARC(ctx, memory(t), "x", strings.NewReader(one)); !errors.Is(err, context.Canceled) {
+	if _, err := ImportWARC(ctx, memory(t), "x", strings.NewReader(one), time.Now()); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	s := memory(t)
@@ -291,7 +296,7 @@ func TestImportWARCErrors(t *testing.T) {
 	for range 3 * maxNotes {
 		many.WriteString("junk " + one)
 	}
-	got, err := ImportWARC(t.Context(), s, "x", strings.NewReader(many.String()))
+	got, err := ImportWARC(t.Context(), s, "x", strings.NewReader(many.String()), time.Now())
 	if err != nil || got.Records != 3*maxNotes || got.Stored != 1 || len(got.Notes) != maxNotes+1 || got.Notes[maxNotes] != "200 more damaged places" {
 		t.Errorf("much damage: %d records, %d stored, %d notes, %v", got.Records, got.Stored, len(got.Notes), err)
 	}
@@ -314,7 +319,7 @@ func TestImportWARCMemory(t *testing.T) {
 		s := memory(t)
 		runtime.GC()
 		before := peak(t)
-		got, err := ImportWARC(t.Context(), s, "x.warc", io.MultiReader(strings.NewReader(answerTo("http://a.example/0", "zero")), block, strings.NewReader(last)))
+		got, err := ImportWARC(t.Context(), s, "x.warc", io.MultiReader(strings.NewReader(answerTo("http://a.example/0", "zero")), block, strings.NewReader(last)), time.Now())
 		if err != nil || got.Stored != 2 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -334,7 +339,7 @@ func TestImportWARCCaptures(t *testing.T) {
 		}
 		defer f.Close()
 		s := memory(t)
-		got, err := ImportWARC(t.Context(), s, r.file, f)
+		got, err := ImportWARC(t.Context(), s, r.file, f, time.Now())
 		if err != nil {
 			t.Errorf("%s: %v", r.file, err)
 			continue
@@ -382,7 +387,7 @@ func TestImportWARCCaptures(t *testing.T) {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := ImportWARC(t.Context(), s, r.file, f); err != nil || again.Stored != 0 {
+		if again, err := ImportWARC(t.Context(), s, r.file, f, time.Now()); err != nil || again.Stored != 0 {
 			t.Errorf("%s, imported again: %+v, %v", r.file, again, err)
 		}
 		t.Logf("%s: %d records, %d stored, skipped %v, %d truncated, notes %q", r.file, got.Records, got.Stored, got.Skipped, got.Truncated, got.Notes)
@@ -406,7 +411,7 @@ func TestImportWARCWhole(t *testing.T) {
 	}
 	defer f.Close()
 	s := memory(t)
-	got, err := ImportWARC(t.Context(), s, name, f)
+	got, err := ImportWARC(t.Context(), s, name, f, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
