@@ -58,6 +58,7 @@ type BuildReport struct {
 	Release    *ReleaseResult    `json:"release,omitempty"`
 	Canaries   []llm.Canary      `json:"canaries,omitempty"` // what the models in use were found to do
 	Corrupt    []string          `json:"corrupt"`            // records that could not be read and were made again
+	Unclaimed  int               `json:"unclaimed"`          // imported pages that belong to no site of the recipe
 	Alarms     []scrapers.Alarm  `json:"alarms"`             // signs that a site is not as its scraper expects
 	TimeUp     bool              `json:"time_up"`
 	Forecast   *Forecast         `json:"forecast,omitempty"` // of a dry run
@@ -195,6 +196,9 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 		}
 		rep.TimeUp = errors.Is(walkErr, ErrTimeUp)
 		return rep, walkErr
+	}
+	if rep.Unclaimed, err = w.countUnclaimed(ctx); err != nil {
+		return rep, err
 	}
 	// A fresh item spares the calls that it was made with just as a stored answer does.
 	if err := w.llm.Saved(m.ids()...); err != nil {

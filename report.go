@@ -62,6 +62,7 @@ func (r BuildReport) Text(dryRun bool) string {
 	for _, c := range r.Corrupt {
 		fmt.Fprintf(&b, "unreadable and made again: %s\n", c)
 	}
+	b.WriteString(UnclaimedText(r.Unclaimed))
 	if r.Release != nil {
 		for _, k := range sortedKeys(r.Release.Withheld) {
 			fmt.Fprintf(&b, "left out of the release: %s: %d\n", k, r.Release.Withheld[k])
@@ -71,6 +72,17 @@ func (r BuildReport) Text(dryRun bool) string {
 		}
 	}
 	return b.String()
+}
+
+// UnclaimedText tells how many imported pages belong to no site of the recipe, as a line, "" for none.
+func UnclaimedText(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 stored page belongs to no site of the recipe (assay ls unclaimed)\n"
+	}
+	return fmt.Sprintf("%d stored pages belong to no site of the recipe (assay ls unclaimed)\n", n)
 }
 
 // Spending says in a few words what this run has bought so far, "" for nothing.

@@ -39,6 +39,7 @@ type StatusReport struct {
 	Building   bool           `json:"building"` // a build runs in the process that answered
 	Ratings    int            `json:"ratings_waiting"`
 	Candidates int            `json:"candidates_waiting"`
+	Unclaimed  int            `json:"unclaimed"`         // imported pages that belong to no site of the recipe
 	Spent      llm.Spend      `json:"spent"`             // over the life of the workspace: the sum of the call records
 	Searches   fetch.Spend    `json:"searches,omitzero"` // likewise, the sum of the records of paid requests
 	Sources    []SourceState  `json:"sources"`
@@ -97,6 +98,10 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	if err != nil {
 		return StatusReport{}, err
 	}
+	unclaimed, err := w.countUnclaimed(ctx)
+	if err != nil {
+		return StatusReport{}, err
+	}
 	spent, err := w.llm.Spend()
 	searches, fetchErr := w.fetch.Spend()
 	if err := errors.Join(err, fetchErr); err != nil {
@@ -112,7 +117,7 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	}
 	w.engine.RLock()
 	defer w.engine.RUnlock()
-	return StatusReport{Sources: sources, Held: held.Stops, Report: e.Report(), Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: len(waiting), Candidates: len(candidates), Spent: spent, Searches: searches}, nil
+	return StatusReport{Sources: sources, Held: held.Stops, Report: e.Report(), Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: len(waiting), Candidates: len(candidates), Unclaimed: unclaimed, Spent: spent, Searches: searches}, nil
 }
 
 // Why explains the items whose key is item or, for an address or a claim, that lead to it.
@@ -145,7 +150,7 @@ func (w *Workspace) Why(ctx context.Context, item string) ([]pipeline.Explanatio
 
 // ListQuery chooses items of a stage. Empty fields choose all.
 type ListQuery struct {
-	Stage  string `json:"stage"`           // a kind, kind/plugin, or a queue: "ratings", "candidates", "clusters", "conflicts"
+	Stage  string `json:"stage"`           // a kind, kind/plugin, or a queue: "ratings", "candidates", "clusters", "conflicts", "unclaimed"
 	State  string `json:"state,omitzero"`  // done, excluded, failed, waiting
 	Reason string `json:"reason,omitzero"` // of an exclusion or failure
 	Label  string `json:"label,omitzero"`  // of label items, or the drafted verdict of judge items
@@ -157,7 +162,7 @@ type ListQuery struct {
 // Check reports what is wrong with a query.
 func (q ListQuery) Check() error {
 	labels := names(corpus.StanceLabels, func(l corpus.StanceLabel) string { return string(l) })
-	kinds := append(names(Stages()[:len(Stages())-1], func(s StageKind) string { return s.Kind }), "ratings", candidatesName, listClusters, listConflicts)
+	kinds := append(names(Stages()[:len(Stages())-1], func(s StageKind) string { return s.Kind }), "ratings", candidatesName, listClusters, listConflicts, listUnclaimed)
 	kind, _, _ := strings.Cut(q.Stage, "/")
 	if kind == KindJudge {
 		labels = VerdictNames()
@@ -202,6 +207,8 @@ func (w *Workspace) List(ctx context.Context, q ListQuery) ([]Listed, error) {
 		return w.listCandidates(q)
 	case listClusters, listConflicts:
 		return w.listClusters(ctx, q)
+	case listUnclaimed:
+		return w.listUnclaimed(ctx, q)
 	}
 	e := w.newEngine(pipeline.Options{Explain: true})
 	texts := map[string]string{}
@@ -230,17 +237,22 @@ func (w *Workspace) List(ctx context.Context, q ListQuery) ([]Listed, error) {
 		}
 		out = append(out, l)
 	}
-	if q.Sample > 0 && q.Sample < len(out) {
-		rng := rand.New(rand.NewPCG(q.Seed, q.Seed))
-		picked := rng.Perm(len(out))[:q.Sample]
-		slices.Sort(picked)
-		sample := make([]Listed, 0, q.Sample)
-		for _, i := range picked {
-			sample = append(sample, out[i])
-		}
-		out = sample
+	return q.sampled(out), nil
+}
+
+// sampled draws so many of a listing as the query asks for, in their order.
+func (q ListQuery) sampled(list []Listed) []Listed {
+	if q.Sample <= 0 || q.Sample >= len(list) {
+		return list
 	}
-	return out, nil
+	rng := rand.New(rand.NewPCG(q.Seed, q.Seed))
+	picked := rng.Perm(len(list))[:q.Sample]
+	slices.Sort(picked)
+	sample := make([]Listed, 0, q.Sample)
+	for _, i := range picked {
+		sample = append(sample, list[i])
+	}
+	return sample
 }
 
 // describe adds what a person wants to see in a line: a claim's text, a label, why something is left out.

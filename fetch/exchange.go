@@ -624,21 +624,25 @@ func (r *chunkReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// stored yields the addresses of a host, and of its subdomains, in order.
+// stored yields the addresses of a host, and of its subdomains, in order; those of all hosts for "".
 func (a *archive) stored(ctx context.Context, host string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		host = strings.ToLower(host)
-		for key, err := range a.addresses.Keys(kv.Prefix(corpus.RegistrableDomain(host)), "") {
+		prefix := ""
+		if host != "" {
+			prefix = kv.Prefix(corpus.RegistrableDomain(host))
+		}
+		for key, err := range a.addresses.Keys(prefix, "") {
 			if err == nil {
 				err = ctx.Err()
 			}
 			if err != nil {
-				yield("", fmt.Errorf("list the stored addresses of %s: %w", host, err))
+				yield("", fmt.Errorf("list the stored addresses of %s: %w", cmp.Or(host, "all hosts"), err))
 				return
 			}
 			parts := kv.Parts(key)
 			url := parts[len(parts)-1]
-			if h := hostOf(url); h != host && !strings.HasSuffix(h, "."+host) {
+			if h := hostOf(url); host != "" && h != host && !strings.HasSuffix(h, "."+host) {
 				continue
 			}
 			if !yield(url, nil) {

@@ -234,6 +234,8 @@ func TestStored(t *testing.T) {
 		"www.check.example": {"http://www.check.example/b", "https://www.check.example/a"},
 		"Check.example":     {"http://www.check.example/b", "https://check.example/c", "https://check.example/huge", "https://www.check.example/a"},
 		"other.example":     nil,
+		"": {"http://www.check.example/b", "https://check.example/c", "https://check.example/huge", "https://www.check.example/a",
+			"https://check.example.org/x", "https://mycheck.example/x"},
 	} {
 		var got []string
 		for url, err := range a.stored(t.Context(), host) {

@@ -704,10 +704,16 @@ func (c *Client) Current(_ context.Context, key string) ([32]byte, bool, error) 
 	return h.answer().Sum(), true, nil
 }
 
-// Stored yields the canonical addresses of a host and its subdomains for which an ok, gone, blocked or
-// too large exchange is stored, sorted: pages that are known to be there, or to have been.
+// Stored yields the canonical addresses of a host and its subdomains, or of all hosts for "", for which an
+// ok, gone, blocked or too large exchange is stored, sorted within a domain: pages that are known to be
+// there, or to have been.
 func (c *Client) Stored(ctx context.Context, host string) iter.Seq2[string, error] {
 	return c.archive.stored(ctx, host)
+}
+
+// Answer returns the exchange that answers for an address, by the store alone, and whether there is one.
+func (c *Client) Answer(url string) (Exchange, bool, error) {
+	return c.archive.usable(requestKey("", corpus.CanonicalURL(url), "", "", "", ""))
 }
 
 // Exchanges returns every exchange with an address, in order of retrieval.

@@ -220,7 +220,7 @@ func (w *warcImport) hold(rec *warcRecord) error {
 		w.doubt("%s at %d: WARC-Date %q has not come yet: taken as retrieved %s, when its HTTP head was sent: %s", rec.kind, rec.offset, rec.get("WARC-Date"), at.UTC().Format(time.RFC3339), c.uri)
 	case err != nil:
 		w.unreadable("no_date", c.uri, rec)
-		return nil
+		return nil //nolint:nilerr // counted under its reason
 	}
 	c.ex.At = at
 	if !c.revisit {

@@ -64,6 +64,7 @@ pair id, or a table row. Works while a build runs.`, statusError, statusUsage, s
 				if s.Candidates > 0 {
 					fmt.Fprintf(w, "candidates that wait for a person: %d (assay ls candidates)\n", s.Candidates)
 				}
+				fmt.Fprint(w, assay.UnclaimedText(s.Unclaimed))
 				if s.Ratings > 0 {
 					fmt.Fprintf(w, "ratings that no map names: %d (assay ls ratings)\n", s.Ratings)
 				}
