@@ -114,6 +114,17 @@ const (
 	BodyShort   BodyStatus = "short"   // fewer than MinAlphanumerics beside links
 )
 
+// How far a date of publication is to be believed, see Document.Confidence. Low is a hint: the day on
+// which a server last wrote the file.
+const (
+	ConfidenceHigh   = "high"
+	ConfidenceMedium = "medium"
+	ConfidenceLow    = "low"
+)
+
+// ViaWayback is Document.Via of a capture of the Wayback Machine.
+const ViaWayback = "wayback"
+
 // A Document is a function of its address alone, never of the search that led to it.
 type Document struct {
 	ID          string     `json:"id"`
@@ -123,9 +134,13 @@ type Document struct {
 	URL         string     `json:"url,omitzero"`
 	Source      string     `json:"source,omitzero"`       // reddit.com/r/<name>, or the host
 	PublishedAt string     `json:"published_at,omitzero"` // RFC 3339, UTC, or a date where only that is known
+	PublishedBy string     `json:"published_by,omitzero"` // what told PublishedAt: json_ld, meta, time, url, file, http; "" for an interface's own field
+	Confidence  string     `json:"published_confidence,omitzero"`
 	Authors     []string   `json:"authors,omitzero"`      // as printed; for an alert, the office that issued it
 	Tags        []string   `json:"tags,omitzero"`         // sections and keywords of the page
 	RetrievedAt string     `json:"retrieved_at,omitzero"` // of the stored response or dump, RFC 3339
+	Via         string     `json:"via,omitzero"`          // wayback: the text is that of a capture, since the page is gone; "" for the page itself
+	CapturedAt  string     `json:"captured_at,omitzero"`  // of the capture, RFC 3339
 	BodyStatus  BodyStatus `json:"body_status"`
 	SHA256      string     `json:"sha256"`            // of Content()
 	Outbound    string     `json:"outbound,omitzero"` // where a link post links to

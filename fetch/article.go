@@ -29,6 +29,8 @@ type Article struct {
 // extract makes the article of a page from a copy of its tree. It fails for pages that are not text.
 func (p *Page) extract() (Article, error) {
 	switch kind := mediaType(p.Header.Get("Content-Type")); {
+	case isPDF(kind, p.body):
+		return p.pdfArticle(maxPDFTime)
 	case kind == "text/plain":
 		return Article{Text: paragraphs(p.text()), Partial: p.truncated}, nil
 	case !readsAsPage(kind, p.body):

@@ -112,6 +112,9 @@ func (p *Page) parseOnce() (*html.Node, error) {
 // Address returns the address that the page has, whatever way led to it: what its canonical link tells,
 // where that may be believed, else the one that answered; see corpus.PageAddress.
 func (p *Page) Address() (string, error) {
+	if isPDF(mediaType(p.Header.Get("Content-Type")), p.body) {
+		return corpus.PageAddress(p.Final, ""), nil
+	}
 	doc, err := p.Doc()
 	if err != nil {
 		return "", err

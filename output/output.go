@@ -87,16 +87,25 @@ type DocumentRow struct {
 	URL         string `json:"url"`
 	Source      string `json:"source"`
 	PublishedAt string `json:"published_at"`
-	RetrievedAt string `json:"retrieved_at"`
-	BodyStatus  string `json:"body_status"`
-	SHA256      string `json:"sha256"`
+	// PublishedBy is what told the date: json_ld, meta, time, url, file or http; "" for a date that came with
+	// the document, and for none. PublishedConfidence is high, medium, low, or "" likewise.
+	PublishedBy         string `json:"published_by"`
+	PublishedConfidence string `json:"published_confidence"`
+	RetrievedAt         string `json:"retrieved_at"`
+	Via                 string `json:"via"`         // wayback for a capture of a page that is gone, "" for the page itself
+	CapturedAt          string `json:"captured_at"` // of the capture
+	Revision            string `json:"revision"`    // of the text, as its source numbers it
+	Licence             string `json:"licence"`     // under which its source gives the text, "" where it does not say
+	BodyStatus          string `json:"body_status"`
+	SHA256              string `json:"sha256"`
 }
 
 // NewDocumentRow makes a row of a document.
 func NewDocumentRow(d corpus.Document) DocumentRow {
 	return DocumentRow{
 		ID: d.ID, Kind: d.Kind, Title: d.Title, Text: d.Text, URL: d.URL, Source: d.Source,
-		PublishedAt: d.PublishedAt, RetrievedAt: d.RetrievedAt, BodyStatus: string(d.BodyStatus), SHA256: d.SHA256,
+		PublishedAt: d.PublishedAt, PublishedBy: d.PublishedBy, PublishedConfidence: d.Confidence, RetrievedAt: d.RetrievedAt,
+		Via: d.Via, CapturedAt: d.CapturedAt, Revision: d.Revision, Licence: d.Licence, BodyStatus: string(d.BodyStatus), SHA256: d.SHA256,
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 )
 
 // PageVersion is that of PageDocument; a new one reads every page again.
-const PageVersion = 2
+const PageVersion = 3
 
 // PageDocument turns a page that a post or a search leads to into a document: its article without
-// the frame around it. The document's address is the page's own, see fetch.Page.Address.
+// the frame around it, or the text of a PDF. The document's address is the page's own, see fetch.Page.Address.
 func PageDocument(p *fetch.Page) (corpus.Document, error) {
 	a, err := p.Article()
 	if err != nil {
@@ -22,10 +22,11 @@ func PageDocument(p *fetch.Page) (corpus.Document, error) {
 	if err != nil {
 		return corpus.Document{}, err
 	}
+	dated := p.Dated()
 	d := corpus.Document{
 		ID: corpus.DocumentID(address), Kind: corpus.KindLinkedArticle, Title: a.Title, Text: a.Text,
 		URL: address, Source: cmp.Or(corpus.RegistrableDomain(corpus.Host(address)), address),
-		PublishedAt: a.Published, RetrievedAt: p.Retrieved.UTC().Format(time.RFC3339),
+		PublishedAt: dated.At, PublishedBy: dated.By, Confidence: dated.Confidence, RetrievedAt: p.Retrieved.UTC().Format(time.RFC3339),
 		BodyStatus: corpus.BodyFull,
 	}
 	if a.Partial {
