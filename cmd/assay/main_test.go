@@ -31,6 +31,9 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/scripts",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TMPDIR", e.WorkDir)
+			if dir, err := os.UserCacheDir(); err == nil {
+				e.Setenv("XDG_CACHE_HOME", dir) // the reader of PDFs is compiled once, not by every session
+			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
