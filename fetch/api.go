@@ -21,6 +21,7 @@ type Call struct {
 	URL       string
 	Body      []byte        // JSON, sent by POST; nil for a GET. The interface only reads it: it may be sent twice
 	Accept    string        // media types; empty for application/json
+	Range     string        // part of what is there, e.g. bytes=0-99; empty for all of it
 	UserAgent string        // where the interface prescribes a form; empty for the client's own
 	Gap       time.Duration // least time between two requests to the host, if the configuration asks for less
 
@@ -170,6 +171,9 @@ func (c *Client) apiCall(r Call) (*call, error) {
 	}
 	call := c.newCall(http.MethodGet, url)
 	call.header.Set("Accept", cmp.Or(r.Accept, "application/json"))
+	if r.Range != "" {
+		call.header.Set("Range", r.Range)
+	}
 	if r.Body != nil {
 		call.method, call.body, call.harmless = http.MethodPost, r.Body, true
 		call.header.Set("Content-Type", "application/json")

@@ -35,6 +35,7 @@ var Backends = []Backend{
 	arcticShift,
 	arxiv,
 	brave,
+	commoncrawl,
 	gdelt,
 	googleCSE,
 	local,

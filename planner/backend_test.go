@@ -61,6 +61,10 @@ var plays = map[string]play{
 		query: Query{Text: "harbor tolls", K: 5}, found: answers(feed(1, 0, 1)), nothing: answers(fmt.Sprintf(emptyFeed, 0)),
 		unsearched: map[string]string{"papers that are announced": fmt.Sprintf(emptyFeed, 17), "a feed of something else": `<rss version="2.0"><channel/></rss>`},
 	},
+	"commoncrawl": {
+		query: Query{Text: "https://a.example/", K: 5}, found: crawls(captureLine("20260112030405", "200", 100, 900)), nothing: crawls(""),
+		unsearched: map[string]string{"a capture without a place": `{"timestamp": "20260112030405", "url": "https://a.example/", "status": "200"}`, "another message": `{"message": "Page 1 invalid"}`},
+	},
 	"local": {query: Query{Text: "harbor tolls", K: 5}, offline: true},
 	"reddit": {
 		query: Query{Text: "harbor tolls", K: 5}, found: answers(listing(apiPost("aa1", ""))), nothing: answers(listing()),

@@ -19,10 +19,10 @@ import (
 // wikipedia searches an encyclopedia, whose articles are documents by their page ids.
 var wikipedia = Backend{
 	Name:      "wikipedia",
-	Version:   1,
-	Doc:       "articles of Wikipedia in recipe.planner.language, under CC BY-SA 4.0, with their revision; pages that tell meanings apart are dropped",
+	Version:   2,
+	Doc:       "articles of Wikipedia in recipe.planner.language, under CC BY-SA 4.0, with their revision; pages that tell meanings apart are dropped, and English titles lead to other languages by Wikidata",
 	Proven:    "captured",
-	Reference: "recorded replies of MediaWiki's interface, of both its formats",
+	Reference: "recorded replies of MediaWiki's interface, of both its formats, and of Wikidata's",
 	Access:    &Access{Base: "https://wikipedia.org"},
 	Search:    wikipediaSearch,
 
@@ -246,6 +246,15 @@ func wikipediaSearch(ctx context.Context, env Env, q Query) ([]Result, error) {
 		return nil, err
 	}
 	out, err := w.titled(ctx, asked, q.Text)
+	if err == nil && len(out) == 0 && w.language != "en" && isTitle(q.Text) {
+		var title, thing string
+		if title, thing, err = w.titleIn(ctx, asked, q.Text); err == nil && title != "" {
+			out, err = w.titled(ctx, asked, title)
+			for i := range out {
+				out[i].Via = q.Text + " (" + thing + ")"
+			}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -311,9 +320,13 @@ func joined(a, b wikiArticle) wikiArticle {
 // noTitle are characters that no title has.
 const noTitle = "#<>[]{}|\n\t"
 
+func isTitle(s string) bool {
+	return s != "" && len(s) <= 255 && !strings.ContainsAny(s, noTitle)
+}
+
 // titled finds the article with a title, or to which the title redirects.
 func (w wiki) titled(ctx context.Context, asked, title string) ([]Result, error) {
-	if title == "" || len(title) > 255 || strings.ContainsAny(title, noTitle) {
+	if !isTitle(title) {
 		return nil, nil
 	}
 	var out []Result

@@ -49,6 +49,9 @@ type engine struct {
 	title string // for errors
 	gap   time.Duration
 
+	// speaks reports whether a reply whose status says otherwise is an answer; nil for an interface without.
+	speaks func(r fetch.Reply) bool
+
 	open                bool   // it takes no key
 	keyHeader, keyQuery string // where the key goes; both empty: Authorization: Bearer
 
@@ -195,7 +198,7 @@ func (e engine) listen(r fetch.Reply) fault {
 			return f
 		}
 	}
-	if f := ofStatus(r, e.title); f.reason != "" {
+	if f := ofStatus(r, e.title); f.reason != "" && (e.speaks == nil || !e.speaks(r)) {
 		if e.open && f.reason == ReasonCredentials {
 			f = fault{reason: ReasonForbidden, detail: cmp.Or(wordsOf(r.Body), "no reason given")}
 		}
