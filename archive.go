@@ -60,7 +60,8 @@ type carrier struct {
 // carried lists every table that an archive carries, in the order in which it is read back. Of the
 // store's other buckets, a build makes again: items, leads, ratings, voices, arrivals, fetch.head,
 // fetch.address and fetch.alias; body comes with the exchanges. These are about runs and machines, and
-// stay: reports, refreshes, runs, holds, published, drift, fetch.host, fetch.digest. files is what lies in the folder.
+// stay: reports, refreshes, runs, holds, published, drift, fetch.host, fetch.digest, and what is ordered
+// from batch APIs (llm.order, llm.order.body, llm.batch, llm.quota). files is what lies in the folder.
 func carried() []carrier {
 	return []carrier{
 		carry("rows", "resource", 1, func(w *Workspace) kv.Bucket[scrapers.Row] { return w.tables.Rows }),

@@ -29,6 +29,7 @@ type BuildOptions struct {
 	Only        string // the one stage that may run: a kind or kind/plugin
 	RetryFailed bool
 	DryRun      bool // explain what would run
+	Batch       bool // take answers from batch APIs and order what is missing; the workspace was opened with Batch
 	As          string
 	MaxDuration time.Duration
 	Progress    pipeline.Progress
@@ -61,6 +62,7 @@ type BuildReport struct {
 	Unclaimed  int               `json:"unclaimed"`          // imported pages that belong to no site of the recipe
 	Alarms     []scrapers.Alarm  `json:"alarms"`             // signs that a site is not as its scraper expects
 	TimeUp     bool              `json:"time_up"`
+	Batches    *Batches          `json:"batches,omitempty"`
 	Forecast   *Forecast         `json:"forecast,omitempty"` // of a dry run
 	Fact       *Fact             `json:"fact,omitempty"`     // of a run that a forecast was made for
 }
@@ -163,6 +165,13 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 		ahead = newForesight()
 		foresee = ahead.foresee
 	}
+	if o.Batch && !o.DryRun {
+		rep.Batches = &Batches{}
+		if err := rep.Batches.take(ctx, w); err != nil {
+			rep.LLM = w.llm.Stats()
+			return rep, err
+		}
+	}
 	e := w.newEngine(pipeline.Options{
 		Explain: o.DryRun, Foresee: foresee, RetryFailed: o.RetryFailed, Progress: o.Progress,
 		MayRun: func(stage string) bool { return stopped() == nil && (mayRun == nil || mayRun(stage)) },
@@ -181,6 +190,9 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	}
 	if walkErr == nil {
 		walkErr = stopped()
+	}
+	if walkErr == nil && rep.Batches != nil {
+		walkErr = rep.Batches.order(ctx, w)
 	}
 	rep.Pipeline, rep.Fetch, rep.LLM = e.Report(), w.fetch.Stats(), w.llm.Stats()
 	if f := o.Foreseen; f != nil {
@@ -210,6 +222,9 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	if o.DryRun {
 		rep.Forecast, err = k.forecast(ahead, rep.Pipeline)
 		return rep, err
+	}
+	if rep.Pipeline.Waiting > 0 {
+		return rep, errors.Join(w.keepReport(rep), ErrWaiting)
 	}
 	if o.Until != "" || o.Only != "" {
 		return rep, w.keepReport(rep)

@@ -30,7 +30,7 @@ func (w *Workspace) GC(ctx context.Context) (kv.GCReport, error) {
 	if err := k.run(ctx); err != nil {
 		return kv.GCReport{}, fmt.Errorf("gc: %w", err)
 	}
-	touched := e.Touched()
+	touched, waiting := e.Touched(), e.Report().Waiting > 0
 	var readErr error
 	cited, err := citedByReleases(filepath.Join(w.Dir, ReleaseDir))
 	if err != nil {
@@ -61,7 +61,8 @@ func (w *Workspace) GC(ctx context.Context) (kv.GCReport, error) {
 			return keep(stage, item)
 		case llm.BucketRaw, llm.BucketAnswers:
 			id := kv.Parts(key)[0]
-			return touched.Dep(llm.DepPrefix+id) || cited.calls[id] || asked[llm.DepPrefix+id]
+			// An item that waits does not know yet what answers of a batch it will rest on.
+			return waiting || touched.Dep(llm.DepPrefix+id) || cited.calls[id] || asked[llm.DepPrefix+id]
 		}
 		return exchanges(bucket, key)
 	})

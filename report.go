@@ -31,6 +31,9 @@ func (r BuildReport) Text(dryRun bool) string {
 		fmt.Fprintf(&b, "; %d answers reused, %d tokens saved", r.LLM.Hits, r.LLM.SavedTokens)
 	}
 	b.WriteString("\n")
+	if r.Batches != nil {
+		b.WriteString(r.Batches.Text())
+	}
 	if r.Fact != nil {
 		b.WriteString(r.Fact.Text())
 	}

@@ -71,6 +71,7 @@ type Workspace struct {
 type OpenOptions struct {
 	Replay    bool // nothing leaves the machine
 	Offline   bool // no client is asked for anything: a contact is not needed
+	Batch     bool // model calls are ordered from batch APIs where there are some
 	Online    bool // something is asked for whatever the recipe says
 	Environ   []string
 	Overrides []Override
@@ -177,7 +178,7 @@ func (w *Workspace) openModels(o OpenOptions) (err error) {
 	}
 	w.llm, err = llm.New(llm.Options{
 		Store: w.store, Endpoints: endpoints, Salt: w.Config.Recipe.Salt, Prompts: w.prompts, Prices: w.prices,
-		Replay: w.replays, MaxUSD: rt.MaxUSD, MaxCalls: rt.MaxCalls, RetryAfterCap: rt.RetryAfterCap,
+		Replay: w.replays, Batch: o.Batch && !w.replays, MaxUSD: rt.MaxUSD, MaxCalls: rt.MaxCalls, RetryAfterCap: rt.RetryAfterCap,
 		Now: o.Now, Sleep: o.Sleep, Answered: w.answered, Corrupt: w.corrupt.add,
 	})
 	if err != nil {

@@ -60,10 +60,16 @@ func (c *call) price(t PriceTable) (Price, bool) {
 	if c.route.at.Provider == ProviderBuiltin {
 		return Price{}, true
 	}
-	if p := c.route.at.Price; p != nil {
-		return *p, true
+	p, ok := Price{}, true
+	if own := c.route.at.Price; own != nil {
+		p = *own
+	} else {
+		p, ok = t.Lookup(c.model)
 	}
-	return t.Lookup(c.model)
+	if api := c.route.profile.Batch; c.batch && api != nil {
+		p = p.InBatch(api.Discount)
+	}
+	return p, ok
 }
 
 // budget is what this run has spent and what its calls in flight may cost.

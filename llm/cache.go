@@ -33,6 +33,9 @@ func (k *cacher) call(ctx context.Context, c *call) (*result, error) {
 		return nil, err
 	}
 	if res == nil {
+		if err := k.ordered(ctx, c); err != nil {
+			return nil, err
+		}
 		if res, err = k.next.call(ctx, c); err != nil {
 			return nil, err
 		}

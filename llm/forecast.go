@@ -365,13 +365,8 @@ func (c *Client) PriceOf(endpoint, model string, batch bool) (Price, bool) {
 	if !ok {
 		return Price{}, false
 	}
-	cl := &call{route: r, model: model}
-	p, ok := cl.price(c.o.Prices)
-	if batch {
-		if r.profile.Batch == nil {
-			return Price{}, false
-		}
-		p = p.InBatch(r.profile.Batch.Discount)
+	if batch && r.profile.Batch == nil {
+		return Price{}, false
 	}
-	return p, ok
+	return (&call{route: r, model: model, batch: batch}).price(c.o.Prices)
 }

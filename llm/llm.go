@@ -15,6 +15,7 @@
 //	llm.raw     (request key, attempt) => body of a reply, written before anybody reads it
 //	llm.call    (request key, attempt) => Record
 //	llm.answer  (request key) => which attempt answers this key, and the sum of that answer
+//	llm.order, llm.order.body, llm.batch, llm.quota  what is ordered from batch APIs (see OrderBatches)
 //	llm.canary  (endpoint, model, profile) => what the endpoint was found to do (see Probe)
 //
 // The request key is the SHA-256 of the endpoint's name, the sample index and the very bytes that are
@@ -128,6 +129,7 @@ type Options struct {
 	Salt      string            // of the Recipe; enters the fence markers
 	Prompts   map[string]string // prompt file texts that override templates, by template name
 	Prices    PriceTable        // zero means the table inside the binary
+	Batch     bool              // calls to endpoints with a batch API are collected instead of made, see OrderBatches
 	Replay    bool              // a miss is an error; builtin still computes
 
 	MaxUSD        float64       // what this run may spend; 0 means no cap
@@ -151,6 +153,8 @@ type Client struct {
 	raw       kv.Bucket[[]byte]
 	answers   kv.Bucket[answer]
 	canaries  kv.Bucket[Canary]
+	orders    orders
+	asked     sync.Map // request keys collected by this run
 	http      *http.Client
 	own       *http.Transport // nil when Options.HTTP was given
 	compiled  sync.Map        // template name => the *compiled used last, template hash => *compiled
@@ -190,6 +194,7 @@ type call struct {
 	input     string // SHA-256 of what was rendered, hex
 	body      []byte // the bytes that are sent
 	maxTokens int
+	batch     bool        // it is answered by a batch API, at its price
 	attempts  int         // attempts stored under id so far; guarded by the key's lock
 	release   func()      // gives the endpoint's slot back; set by the limiter
 	header    http.Header // of the last reply, whatever it was; nil where there was none
@@ -251,6 +256,10 @@ func New(o Options) (*Client, error) {
 		raw:       kv.In[[]byte](o.Store, BucketRaw, BucketVersion),
 		answers:   kv.In[answer](o.Store, BucketAnswers, BucketVersion),
 		canaries:  kv.In[Canary](o.Store, BucketCanaries, BucketVersion),
+	}
+	var err error
+	if c.orders, err = openOrders(o.Store); err != nil {
+		return nil, fmt.Errorf("open model client: %w", err)
 	}
 	return c, c.connect()
 }

@@ -32,7 +32,7 @@ func azureAddress(base url.URL, model, path string) url.URL {
 		base.Path = "/openai/v1"
 		if base.Query().Has("api-version") {
 			base.Path = "/openai"
-			if path != modelsPath {
+			if path != modelsPath && !strings.HasPrefix(path, "/files") && !strings.HasPrefix(path, "/batches") {
 				base.Path += "/deployments/" + model
 			}
 		}

@@ -53,6 +53,7 @@ type Record struct {
 	Failure         string          `json:"failure,omitzero"` // reason of a failed attempt, which has no Outcome
 	Status          int             `json:"status,omitzero"`  // HTTP status of a failed attempt
 	Detail          string          `json:"detail,omitzero"`
+	Batch           string          `json:"batch,omitzero"` // id of the batch that answered, at the price of batches
 	Seen            Seen            `json:"seen,omitzero"`
 }
 
@@ -142,22 +143,10 @@ func (c *Client) keepReply(cl *call, seen Seen, res *result) (*result, error) {
 
 // settle reads a reply that is already kept, and writes its record and the answer together.
 func (c *Client) settle(cl *call, res *result, seen Seen) (*result, error) {
-	f, failed := cl.interpret(res, c.o.Now())
+	rec, a, failed := c.reckon(cl, res, seen)
 	if failed != nil {
 		return c.keepFailure(cl, seen, failed)
 	}
-	rec := cl.record(seen)
-	rec.Returned, rec.Fingerprint, rec.Finish, rec.Raw = f.model, f.fingerprint, f.finish, f.text
-	rec.Outcome = f.outcome
-	if f.outcome == "" {
-		rec.Outcome, rec.Parsed, rec.Parse = cl.template.read(f.text)
-	}
-	rec.Usage = f.usage
-	if f.usage == (Usage{}) && cl.route.at.Provider != ProviderBuiltin {
-		rec.Usage, rec.Estimated = estimate(cl, f.text), true
-	}
-	c.price(cl, &rec)
-	a := answer{Attempt: seen.Attempt, Sum: sumOf(rec, f.vectors), Again: rec.Outcome == OutcomeTruncated && answerText(f.text) == ""}
 	key := recordKey(cl.id, seen.Attempt)
 	ops := make([]kv.Op, 0, 3)
 	put, err := c.calls.PutOp(key, rec)
@@ -179,6 +168,26 @@ func (c *Client) settle(cl *call, res *result, seen Seen) (*result, error) {
 	return &result{record: rec, body: res.body, json: rec.Parsed, sum: a.Sum}, nil
 }
 
+// reckon reads a reply into its record, and into what the key answers from now on.
+func (c *Client) reckon(cl *call, res *result, seen Seen) (Record, answer, *Error) {
+	f, failed := cl.interpret(res, c.o.Now())
+	if failed != nil {
+		return Record{}, answer{}, failed
+	}
+	rec := cl.record(seen)
+	rec.Returned, rec.Fingerprint, rec.Finish, rec.Raw = f.model, f.fingerprint, f.finish, f.text
+	rec.Outcome = f.outcome
+	if f.outcome == "" {
+		rec.Outcome, rec.Parsed, rec.Parse = cl.template.read(f.text)
+	}
+	rec.Usage = f.usage
+	if f.usage == (Usage{}) && cl.route.at.Provider != ProviderBuiltin {
+		rec.Usage, rec.Estimated = estimate(cl, f.text), true
+	}
+	c.price(cl, &rec)
+	return rec, answer{Attempt: seen.Attempt, Sum: sumOf(rec, f.vectors), Again: rec.Outcome == OutcomeTruncated && answerText(f.text) == ""}, nil
+}
+
 // estimate is a usage for replies that tell none.
 func estimate(cl *call, text string) Usage {
 	u := Usage{Prompt: len(cl.body)/3 + 1, Completion: (len(text) + 2) / 3}
@@ -188,16 +197,22 @@ func estimate(cl *call, text string) Usage {
 
 // keepFailure records an attempt that brought no reply, with its worst case if it may be billed.
 func (c *Client) keepFailure(cl *call, seen Seen, e *Error) (*result, error) {
+	rec := c.failure(cl, seen, e)
+	if err := c.calls.Put(recordKey(cl.id, seen.Attempt), rec); err != nil {
+		return nil, cl.storeError("keep a call record", err)
+	}
+	return &result{record: rec}, e
+}
+
+// failure is the record of an attempt that brought no reply.
+func (c *Client) failure(cl *call, seen Seen, e *Error) Record {
 	rec := cl.record(seen)
 	rec.Failure, rec.Status, rec.Detail, rec.Usage = e.Reason, e.Status, e.Detail, e.usage
 	if e.charged && rec.Usage == (Usage{}) {
 		rec.Usage, rec.Estimated = cl.reserve(), true
 	}
 	c.price(cl, &rec)
-	if err := c.calls.Put(recordKey(cl.id, seen.Attempt), rec); err != nil {
-		return nil, cl.storeError("keep a call record", err)
-	}
-	return &result{record: rec}, e
+	return rec
 }
 
 // record starts a record with what was asked.

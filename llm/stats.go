@@ -22,6 +22,7 @@ type ledger struct {
 	mu    sync.Mutex
 	stats Stats
 	used  map[string]bool // ids that this run bought or was spared
+	fresh map[string]bool // ids that a batch delivered in this run and nobody has read yet
 }
 
 // use notes an id; the caller holds the lock.
@@ -40,10 +41,24 @@ func (l *ledger) bought(rec Record) {
 	l.stats.Tokens += rec.Usage.Tokens()
 }
 
+// delivered enters what a batch brought: it is bought by this run, and reading it spares nothing.
+func (l *ledger) delivered(rec Record) {
+	l.bought(rec)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fresh == nil {
+		l.fresh = map[string]bool{}
+	}
+	l.fresh[rec.ID] = true
+}
+
 func (l *ledger) hit(rec Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.use(rec.ID)
+	if l.fresh[rec.ID] {
+		return
+	}
 	l.stats.Hits++
 	l.stats.SavedTokens += rec.Usage.Tokens()
 	if rec.USD != nil {

@@ -27,19 +27,28 @@ func (a *app) buildCommand() *cobra.Command {
   assay build --dry-run
   assay build --until parse
   assay build --replay --only label
+  assay build --batch
   assay build --max-usd 5 --max-duration 2h`,
 		Long: help(`Run every stage whose items are missing or stale, from the live references on, and write the release
 unless --until or --only stop before it. What is fresh is not touched and costs nothing; a build that was
 killed goes on where it was. --dry-run lists what would run, with calls, tokens, money and time by stage;
 what later stages will need is a range, and each assumption is named. Transient failures are tried again by the next build, others with --retry-failed.
 
+--batch collects the calls that stages make, sends them as files to the batch API of their endpoint, and ends with
+75 while answers are outstanding: run the same command again, as often as you like. A plan is stored before it is
+sent, so a killed run finds what it had ordered and pays for nothing twice. A search step by step orders one step
+at a time; what asks an endpoint without a batch API is asked one by one.
+
 While it runs, "assay status", "ls", "show" and "backup" answer from another terminal.`,
-			statusError, statusUsage, statusPartial, statusBudget, statusLocked, statusGuard, statusInterrupted),
+			statusError, statusUsage, statusPartial, statusBudget, statusLocked, statusGuard, statusWaiting, statusInterrupted),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			overrides, err := limits.overrides(cmd, o.MaxDuration)
 			if err != nil {
 				return err
+			}
+			if o.Batch && replay {
+				return usagef("--batch and --replay exclude each other: a replay asks nobody")
 			}
 			if err := o.Check(); err != nil {
 				return usageError{err}
@@ -49,7 +58,7 @@ While it runs, "assay status", "ls", "show" and "backup" answer from another ter
 					return err
 				}
 			}
-			rep, err := a.build(cmd.Context(), o, assay.OpenOptions{Replay: replay, Offline: o.DryRun, Overrides: overrides})
+			rep, err := a.build(cmd.Context(), o, assay.OpenOptions{Replay: replay, Offline: o.DryRun, Batch: o.Batch, Overrides: overrides})
 			if err != nil {
 				return err
 			}
@@ -63,6 +72,7 @@ While it runs, "assay status", "ls", "show" and "backup" answer from another ter
 	f.StringVar(&o.Until, "until", "", "stop after this stage (a kind or kind/plugin)")
 	f.StringVar(&o.Only, "only", "", "run this stage alone, over what is fresh before it")
 	f.BoolVar(&replay, "replay", false, "answer everything from what is stored; nothing leaves the machine")
+	f.BoolVar(&o.Batch, "batch", false, "order model calls from the endpoint's batch API, at its price; run the same command again to take the answers in")
 	f.BoolVar(&o.DryRun, "dry-run", false, "say what would run and what that would cost, and run nothing: no network, no key, nothing written")
 	f.BoolVar(&forecast, "forecast", false, "make the forecast of --dry-run first, and set what happened beside it")
 	f.BoolVar(&o.RetryFailed, "retry-failed", false, "try permanent failures and blocked pages again")
@@ -127,6 +137,9 @@ func (a *app) build(ctx context.Context, o assay.BuildOptions, open assay.OpenOp
 		var err error
 		rep, err = w.Build(ctx, o)
 		end()
+		if errors.Is(err, assay.ErrNoBatch) {
+			return err // nothing was done that could be told
+		}
 		return a.reported(rep, rep.Text(o.DryRun), o.DryRun, rep.Release, err)
 	})
 	return rep, err

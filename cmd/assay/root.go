@@ -29,6 +29,7 @@ const (
 	exitLocked      = 5
 	exitGuard       = 6
 	exitVerify      = 7
+	exitWaiting     = 75
 	exitInterrupted = 130
 )
 
@@ -49,6 +50,8 @@ func exitCode(ctx context.Context, err error) int {
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled), errors.Is(err, assay.ErrInterrupted):
 		return exitInterrupted
+	case errors.Is(err, assay.ErrWaiting):
+		return exitWaiting
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &locked):
@@ -146,6 +149,7 @@ const (
 	statusError       = "1  an error ended the command; the message says what to do"
 	statusUsage       = "2  the command line is wrong"
 	statusPartial     = "3  partial: at least one item failed in this run; the rest is done"
+	statusWaiting     = "75 answers are ordered from a batch API and not there yet; run the same command again"
 	statusBudget      = "4  a limit of money, calls or time was reached; what is done is kept"
 	statusLocked      = "5  another run holds the workspace"
 	statusGuard       = "6  a guard rail stopped the release; the message names the source and what to do"
