@@ -25,7 +25,7 @@ FUZZTIME ?= 20s
 fuzz:
 	@for p in $$($(GO) list ./...); do \
 		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-			echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+			echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$p || exit 1; \
 		done; \
 	done
 
@@ -33,7 +33,7 @@ fuzz:
 interop: build
 	.ci/interop $(BIN)
 
-# A real small model on loopback labels pairs of the published sample; the server is built once, into .e2e.
+# A real small model on loopback labels pairs of the published sample; server and model are installed into .e2e.
 e2e-model: build
 	python3 .ci/e2e_model.py $(BIN)
 
