@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"slices"
 	"time"
 
@@ -32,7 +34,10 @@ type AgentRecipe struct {
 	FactCheckers []string `yaml:"fact_checkers" json:"fact_checkers"`
 	FactChecks   string   `yaml:"fact_checks" json:"fact_checks"` // flag or drop: what becomes of articles that give a verdict
 	Mirrors      []string `yaml:"mirrors" json:"mirrors"`
-	AsOf         string   `yaml:"as_of" json:"as_of"` // none, claim, review or collected: the day after which nothing is evidence
+	Late         string   `yaml:"late" json:"late,omitzero"`         // drop or flag: what becomes of documents that bear a date after as_of; empty means drop
+	Gone         string   `yaml:"gone" json:"gone,omitzero"`         // wayback reads the last capture up to as_of where a page is gone; empty reads nothing
+	Comments     int      `yaml:"comments" json:"comments,omitzero"` // of a thread of Reddit, first usable ones, as documents beside its post; needs posts: oauth
+	AsOf         string   `yaml:"as_of" json:"as_of"`                // none, claim, review or collected: the day after which nothing is evidence
 }
 
 // Values of AgentRecipe.AsOf (methods, decision 3).
@@ -65,6 +70,11 @@ func (c *Config) checkAgent(bad func(key, format string, args ...any), oneOf fun
 	a := c.Recipe.Planner.Agent
 	oneOf("recipe.planner.agent.fact_checks", a.FactChecks, "flag", "drop")
 	oneOf("recipe.planner.agent.as_of", a.AsOf, AsOfNone, AsOfClaim, AsOfReview, AsOfCollected)
+	oneOf("recipe.planner.agent.late", cmp.Or(a.Late, "drop"), "drop", "flag")
+	oneOf("recipe.planner.agent.gone", cmp.Or(a.Gone, string(planner.GoneWayback)), string(planner.GoneWayback))
+	if a.Comments > 0 && c.Recipe.agentic() && c.Recipe.Planner.Posts != PostsOAuth {
+		bad("recipe.planner.agent.comments", "threads are read from Reddit's interface: set recipe.planner.posts to %s, or comments to 0", PostsOAuth)
+	}
 	tools := names(planner.Tools, func(t planner.Tool) string { return t.Name })
 	for _, t := range a.Tools {
 		oneOf("recipe.planner.agent.tools", t, tools...)
@@ -80,7 +90,7 @@ func (c *Config) checkAgent(bad func(key, format string, args ...any), oneOf fun
 			oneOf("recipe.planner.agent.engines."+tool, engine, names(planner.Backends, func(b planner.Backend) string { return b.Name })...)
 		}
 	}
-	for key, n := range map[string]int{"max_actions": a.MaxActions, "per_subclaim": a.PerSubclaim, "per_action": a.PerAction, "max_documents": a.MaxDocuments, "max_tokens": a.MaxTokens} {
+	for key, n := range map[string]int{"max_actions": a.MaxActions, "per_subclaim": a.PerSubclaim, "per_action": a.PerAction, "max_documents": a.MaxDocuments, "max_tokens": a.MaxTokens, "comments": a.Comments} {
 		if n < 0 {
 			bad("recipe.planner.agent."+key, "it cannot be negative")
 		}
@@ -101,6 +111,9 @@ func (r Recipe) engines() []string {
 			out = append(out, e)
 		}
 	}
+	if r.Planner.Agent.Gone == string(planner.GoneWayback) && !slices.Contains(out, string(planner.GoneWayback)) {
+		out = append(out, string(planner.GoneWayback))
+	}
 	return out
 }
 
@@ -112,6 +125,10 @@ func (w *Workspace) agentSettings() planner.Settings {
 	if a.FactChecks == "drop" {
 		checks = planner.FactChecksDrop
 	}
+	late := planner.LateDrop
+	if a.Late == "flag" {
+		late = planner.LateFlag
+	}
 	return planner.Settings{
 		Policy: r.Planner.Policy, Subreddits: r.Planner.Subreddits, Language: r.Planner.Language,
 		Endpoint: m.Endpoint, Model: m.Model, Temperature: m.Temperature, TopP: m.TopP, Seed: m.Seed, MaxTokens: m.MaxTokens,
@@ -119,6 +136,7 @@ func (w *Workspace) agentSettings() planner.Settings {
 			Tools: a.Tools, Engines: a.Engines,
 			MaxActions: a.MaxActions, PerSubclaim: a.PerSubclaim, PerAction: a.PerAction, MaxDocuments: a.MaxDocuments, MaxTokens: a.MaxTokens,
 			Newsrooms: a.Newsrooms, FactCheckers: a.FactCheckers, FactChecks: checks, Mirrors: a.Mirrors,
+			Late: late, Gone: planner.Gone(a.Gone), FollowLinks: r.Planner.FollowLinks, Comments: a.Comments,
 			Analysis: analysis.Settings{
 				Endpoint: reads.Endpoint, Model: reads.Model, Temperature: reads.Temperature, TopP: reads.TopP, Seed: reads.Seed, MaxTokens: reads.MaxTokens,
 			},
@@ -174,7 +192,7 @@ func (w *Workspace) readDocument(ctx context.Context, id, url string) (corpus.Do
 	}
 	page, err := w.fetch.Get(ctx, fetch.Request{URL: url})
 	if err != nil {
-		return corpus.Document{}, unreadAs(err)
+		return corpus.Document{}, unreadAs(goneAs(err))
 	}
 	free, err := w.readers.take(ctx)
 	if err != nil {
@@ -183,6 +201,33 @@ func (w *Workspace) readDocument(ctx context.Context, id, url string) (corpus.Do
 	defer free()
 	d, err := planner.PageDocument(page)
 	return d, unreadAs(err)
+}
+
+// goneAs tells the pages that are gone by how: by their host, which no name server knows, or by a law, which
+// is no reason to look elsewhere.
+func goneAs(err error) error {
+	var failed *fetch.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	var lookup *net.DNSError
+	switch {
+	case failed.Status == http.StatusUnavailableForLegalReasons:
+		return corpus.Exclude(planner.ReasonLegal, err.Error())
+	case failed.Reason == fetch.ReasonNetwork && errors.As(failed.Err, &lookup) && lookup.IsNotFound:
+		return corpus.Exclude(planner.ReasonHostGone, err.Error())
+	}
+	return err
+}
+
+// comments reads the comments of a thread by the document id of its post.
+func (w *Workspace) comments(ctx context.Context, id string) ([]corpus.Document, error) {
+	name, post := redditFullname(id)
+	if !post {
+		return nil, nil
+	}
+	t, err := w.reddit.Thread(ctx, name)
+	return t.Comments, err
 }
 
 // unreadAs turns what a page or post is into an exclusion.

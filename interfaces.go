@@ -185,10 +185,14 @@ func (w *Workspace) openInterfaces(o OpenOptions) {
 
 // planEnv is what a plan reaches the world through.
 func (w *Workspace) planEnv() planner.Env {
-	return planner.Env{
+	env := planner.Env{
 		Model: w.llm, Index: w.index, Document: w.pooled, Read: w.readDocument, Reddit: w.reddit, ArcticShift: w.arctic, SearXNG: w.searxng,
 		Web: w.fetch, Access: w.Config.Runtime.Search, Getenv: os.Getenv, Now: w.now,
 	}
+	if w.reddit != nil && w.Config.Recipe.Planner.Posts == PostsOAuth {
+		env.Comments = w.comments
+	}
+	return env
 }
 
 // postReader reads the posts that are not imported; nil where they are not read by their ids.

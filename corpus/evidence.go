@@ -44,6 +44,17 @@ type Evidence struct {
 	DocumentID string `json:"document_id"`
 	SubclaimID string `json:"subclaim_id"`
 
+	// Of the document, see Document.
+	Title       string `json:"title,omitzero"`
+	URL         string `json:"url,omitzero"`
+	Source      string `json:"source,omitzero"`
+	PublishedAt string `json:"published_at,omitzero"`
+	PublishedBy string `json:"published_by,omitzero"`
+	Confidence  string `json:"published_confidence,omitzero"`
+	RetrievedAt string `json:"retrieved_at,omitzero"`
+	Via         string `json:"via,omitzero"`
+	CapturedAt  string `json:"captured_at,omitzero"`
+
 	Stance      Stance `json:"stance"`
 	Span        Span   `json:"span,omitzero"` // of the document's text: the words that decide
 	Quote       string `json:"quote,omitzero"`

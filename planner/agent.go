@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"assay/annotate/evidence"
 	"assay/corpus"
@@ -33,6 +34,10 @@ type Agent struct {
 	FactCheckers []string   `json:"fact_checkers,omitzero"` // of the factcheck tool; empty means PolitiFact
 	FactChecks   FactChecks `json:"fact_checks,omitzero"`
 	Mirrors      []string   `json:"mirrors,omitzero"` // registrable domains that republish corpora; never evidence
+	Late         Late       `json:"late,omitzero"`
+	Gone         Gone       `json:"gone,omitzero"`
+	FollowLinks  bool       `json:"follow_links,omitzero"` // what a link post leads to is a document too
+	Comments     int        `json:"comments,omitzero"`     // of a thread of Reddit, first ones with a usable body, that are documents beside its post: 0
 
 	Analysis evidence.Settings `json:"analysis"`
 }
@@ -47,10 +52,36 @@ const (
 	FactChecksDrop FactChecks = "drop" // they are none
 )
 
+// Late says what becomes of documents that bear a date after the claim's as-of date.
+type Late string
+
+// The values of Late. A date of low confidence flags, whatever is set.
+const (
+	LateDrop Late = ""     // they are no evidence
+	LateFlag Late = "flag" // they are evidence and flagged
+)
+
+// Gone says what takes the place of a page that is gone: answered with 404 or 410, or on a host that no
+// name server knows any more. A refusal (403, 451, a paywall) is respected.
+type Gone string
+
+// The values of Gone.
+const (
+	GoneNothing Gone = ""        // nothing
+	GoneWayback Gone = "wayback" // its last capture in the Wayback Machine up to the as-of date
+)
+
+// Reasons of an exclusion that Env.Read gives, as far as the search reacts to them.
+const (
+	ReasonPageGone = "gone"      // 404, 410 and the like
+	ReasonHostGone = "host_gone" // no name server knows the host
+	ReasonLegal    = "legal"     // 451: withheld for legal reasons
+)
+
 // Reasons why a result of a tool is not kept.
 const (
 	DropKnown     = "known"                // another step found it
-	DropLate      = "after_as_of"          // published after the claim's as-of date
+	DropLate      = "after_as_of"          // published after the claim's as-of date; followed by the date and what told it
 	DropFactCheck = "leak: fact_check"     // gives the verdict
 	DropMirror    = "leak: dataset_mirror" // republishes corpora
 	DropUnread    = "unread: "             // followed by why its page gives no document
@@ -62,6 +93,7 @@ const (
 const (
 	FlagFactCheck = "fact_check_article" // it gives a verdict on claims
 	FlagUndated   = "undated"            // nothing tells whether it is older than the as-of date
+	FlagLate      = "after_as_of"        // it bears a date after the as-of date, and is kept by policy or since the date is a weak one
 
 	flagUnread = corpus.FlagUnread
 )
@@ -157,7 +189,7 @@ func explore(ctx context.Context, env Env, s Settings, c corpus.Claim) (corpus.T
 		}
 	}
 	a.trace.Subclaims = a.st.subclaims
-	a.trace.Evidence = a.st.items
+	a.trace.Evidence = a.st.exhibits()
 	a.trace.Candidates = a.candidates()
 	return a.trace, nil
 }
@@ -255,50 +287,157 @@ func (a *agent) use(ctx context.Context, s *corpus.Step) error {
 		s.Outcome = "empty"
 	}
 	for i, r := range seen.Results {
-		find, err := a.find(ctx, tool, *s, r, corpus.Hit{Variant: len(a.trace.Queries) - 1, Rank: i + 1, Source: a.s.Agent.engine(tool.Name)})
+		finds, err := a.find(ctx, tool, *s, r, corpus.Hit{Variant: len(a.trace.Queries) - 1, Rank: i + 1, Source: a.s.Agent.engine(tool.Name)})
 		if err != nil {
 			return err
 		}
-		s.Results = append(s.Results, find)
+		s.Results = append(s.Results, finds...)
 	}
 	return nil
 }
 
-// find reads one result for the subclaim of the step, unless it is to be dropped.
-func (a *agent) find(ctx context.Context, tool Tool, s corpus.Step, r Result, hit corpus.Hit) (corpus.Find, error) {
+// A located document is one with the address at which it can be read again, or why it cannot be read.
+type located struct {
+	doc     corpus.Document
+	address string
+	reason  string
+}
+
+// find reads one result for the subclaim of the step, unless it is to be dropped, and what it brings along.
+func (a *agent) find(ctx context.Context, tool Tool, s corpus.Step, r Result, hit corpus.Hit) ([]corpus.Find, error) {
 	id, address, reason := canonical(r, nil)
 	hit.Via = r.Via
-	f := corpus.Find{DocumentID: id, URL: address, Reason: cmp.Or(r.Drop, reason)}
-	if f.Reason == "" {
-		f.Reason = a.leak(tool, address)
+	drop := func(reason string) ([]corpus.Find, error) {
+		f := corpus.Find{DocumentID: id, URL: address, Reason: reason}
+		a.st.note(f, hit)
+		return []corpus.Find{f}, nil
+	}
+	if reason = cmp.Or(r.Drop, reason, a.leak(tool, address)); reason != "" {
+		return drop(reason)
+	}
+	if a.s.Agent.Late == LateDrop && a.after(r.Published) {
+		return drop(DropLate + ": the engine says " + r.Published)
+	}
+	if doc, known := a.st.document(id); known {
+		f, err := a.weigh(ctx, s, located{doc: doc, address: address}, hit)
+		return []corpus.Find{f}, err
+	}
+	if len(a.st.documents) >= a.s.Agent.MaxDocuments {
+		return drop(DropFull)
+	}
+	main, err := a.reach(ctx, id, address)
+	if err != nil {
+		return nil, err
+	}
+	if main.reason != "" {
+		return drop(main.reason)
+	}
+	beside, err := a.beside(ctx, tool, main.doc)
+	if err != nil {
+		return nil, err
+	}
+	var out []corpus.Find
+	for _, l := range append([]located{main}, beside...) {
+		f, err := a.weigh(ctx, s, l, hit)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// reach reads the document at an address, or a capture of it where it is gone and the policy asks for one. The
+// capture is a document by itself: two claims with different as-of dates may see different ones.
+func (a *agent) reach(ctx context.Context, id, address string) (located, error) {
+	var excluded *corpus.ExcludedError
+	doc, err := a.env.Read(ctx, id, address)
+	switch {
+	case err == nil:
+		return located{doc: doc, address: address}, nil
+	case !errors.As(err, &excluded):
+		return located{}, fmt.Errorf("read %s: %w", id, err)
+	}
+	lost := located{doc: corpus.Document{ID: id}, address: address, reason: DropUnread + excluded.Reason}
+	if a.s.Agent.Gone != GoneWayback || excluded.Reason != ReasonPageGone && excluded.Reason != ReasonHostGone || !strings.HasPrefix(address, "http") {
+		return lost, nil
+	}
+	captures, err := wayback.Find(ctx, a.env, Query{Text: address, K: 1, To: a.trace.AsOf})
+	var class interface{ FailureClass() string }
+	switch {
+	case errors.As(err, &class) && class.FailureClass() == "permanent":
+		lost.reason += ", and no capture: the archive gives none of this site"
+		return lost, nil
+	case err != nil:
+		return lost, fmt.Errorf("find a capture of %s: %w", address, err)
+	case len(captures) == 0:
+		lost.reason += ", and no capture of it"
+		return lost, nil
+	}
+	capture := corpus.CanonicalURL(captures[0].URL)
+	doc, err = a.env.Read(ctx, corpus.DocumentID(capture), capture)
+	switch {
+	case err == nil:
+		return located{doc: doc, address: capture}, nil
+	case errors.As(err, &excluded):
+		lost.reason += ", and its capture is unread: " + excluded.Reason
+		return lost, nil
+	}
+	return lost, fmt.Errorf("read the capture %s: %w", capture, err)
+}
+
+// beside are the documents that come with one: the article that a link post leads to, and the first comments
+// of a thread, as the policy wants them.
+func (a *agent) beside(ctx context.Context, tool Tool, d corpus.Document) (out []located, err error) {
+	if target := corpus.CanonicalURL(d.Outbound); a.s.Agent.FollowLinks && d.Outbound != "" {
+		id := corpus.DocumentID(target)
+		if name, post := corpus.RedditFullname(target); post {
+			id = corpus.RedditID(name)
+		}
+		l := located{doc: corpus.Document{ID: id}, address: target, reason: a.leak(tool, target)}
+		if l.reason == "" {
+			if l, err = a.reach(ctx, id, target); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, l)
+	}
+	if d.Kind != corpus.KindRedditPost || a.s.Agent.Comments == 0 || a.env.Comments == nil {
+		return out, nil
+	}
+	comments, err := a.env.Comments(ctx, d.ID)
+	var excluded interface{ Excluded() string }
+	switch {
+	case errors.As(err, &excluded) && excluded.Excluded() != "":
+		return out, nil // its post was there a moment ago, from somewhere else
+	case err != nil:
+		return nil, fmt.Errorf("read the comments of %s: %w", d.ID, err)
+	}
+	n := 0
+	for _, c := range comments {
+		if ok, _ := Usable(c); ok && n < a.s.Agent.Comments {
+			out = append(out, located{doc: c, address: c.URL})
+			n++
+		}
+	}
+	return out, nil
+}
+
+// weigh reads a document for the subclaim of the step and keeps it, unless it cannot be evidence.
+func (a *agent) weigh(ctx context.Context, s corpus.Step, l located, hit corpus.Hit) (corpus.Find, error) {
+	doc := l.doc
+	f := corpus.Find{DocumentID: doc.ID, URL: l.address, Reason: l.reason}
+	_, known := a.st.document(doc.ID)
+	if f.Reason == "" && !known {
+		if f.Reason = a.unfit(doc); f.Reason == "" && len(a.st.documents) >= a.s.Agent.MaxDocuments {
+			f.Reason = DropFull
+		}
 	}
 	if f.Reason != "" {
 		a.st.note(f, hit)
 		return f, nil
 	}
-	doc, known := a.st.document(id)
-	if !known {
-		if len(a.st.documents) >= a.s.Agent.MaxDocuments {
-			f.Reason = DropFull
-			a.st.note(f, hit)
-			return f, nil
-		}
-		var err error
-		if doc, err = a.env.Read(ctx, id, address); err != nil {
-			var excluded *corpus.ExcludedError
-			if !errors.As(err, &excluded) {
-				return f, fmt.Errorf("read %s: %w", id, err)
-			}
-			f.Reason = DropUnread + excluded.Reason
-			a.st.note(f, hit)
-			return f, nil
-		}
-		if f.Reason = a.unfit(doc); f.Reason != "" {
-			a.st.note(f, hit)
-			return f, nil
-		}
-	}
-	a.st.add(doc, hit)
+	a.st.add(doc, l.address, hit)
 	item, err := evidence.Read(ctx, a.env.model(&a.st), a.s.Agent.Analysis, a.st.matter(s.Subclaim), doc)
 	var failed *evidence.Failure
 	switch {
@@ -312,8 +451,12 @@ func (a *agent) find(ctx context.Context, tool Tool, s corpus.Step, r Result, hi
 	if item.SourceClass == factChecker {
 		item.Flags = corpus.AddFlag(item.Flags, FlagFactCheck)
 	}
-	if a.trace.AsOf != "" && doc.PublishedAt == "" {
+	switch {
+	case a.trace.AsOf == "" || doc.CapturedAt != "" && !a.after(doc.CapturedAt):
+	case doc.PublishedAt == "":
 		item.Flags = corpus.AddFlag(item.Flags, FlagUndated)
+	case a.after(doc.PublishedAt):
+		item.Flags = corpus.AddFlag(item.Flags, FlagLate)
 	}
 	a.st.read(item)
 	f.Kept = true
@@ -321,6 +464,14 @@ func (a *agent) find(ctx context.Context, tool Tool, s corpus.Step, r Result, hi
 		f.Reason = DropKnown
 	}
 	return f, nil
+}
+
+// after reports whether a date is after the as-of date. One that tells the year alone is held against the
+// year.
+func (a *agent) after(date string) bool {
+	asOf := a.trace.AsOf
+	n := min(len(date), len(asOf))
+	return asOf != "" && date != "" && date[:n] > asOf[:n]
 }
 
 // unread reports whether the model gave no analysis of a document: nobody knows what it says.
@@ -350,10 +501,17 @@ func (a *agent) unfit(d corpus.Document) string {
 	if ok, reason := Usable(d); !ok {
 		return dropUnusable + reason
 	}
-	if a.trace.AsOf != "" && d.PublishedAt != "" && d.PublishedAt[:min(len(d.PublishedAt), len(a.trace.AsOf))] > a.trace.AsOf {
-		return DropLate
+	switch {
+	case a.after(d.CapturedAt):
+		return DropLate + ": captured " + d.CapturedAt // the archive led on to another capture
+	case !a.after(d.PublishedAt), a.s.Agent.Late == LateFlag, d.Confidence == corpus.ConfidenceLow:
+		return ""
 	}
-	return ""
+	told := "its source"
+	if d.PublishedBy != "" {
+		told = fmt.Sprintf("%s, confidence %s", d.PublishedBy, d.Confidence)
+	}
+	return fmt.Sprintf("%s: published %s by %s", DropLate, d.PublishedAt[:min(len(d.PublishedAt), len(time.DateOnly))], told)
 }
 
 // outcome turns an error of one action into the outcome of its step. What may pass by itself fails the

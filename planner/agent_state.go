@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"slices"
 
 	"assay/annotate/evidence"
@@ -59,12 +60,12 @@ func (s *state) document(id string) (corpus.Document, bool) {
 	return corpus.Document{}, false
 }
 
-// add keeps a document with the hit that found it.
-func (s *state) add(d corpus.Document, hit corpus.Hit) {
+// add keeps a document with the hit that found it and the address at which it is read again.
+func (s *state) add(d corpus.Document, address string, hit corpus.Hit) {
 	if _, known := s.document(d.ID); !known {
 		s.documents = append(s.documents, d)
 	}
-	s.note(corpus.Find{DocumentID: d.ID, URL: d.URL, Kept: true}, hit)
+	s.note(corpus.Find{DocumentID: d.ID, URL: cmp.Or(address, d.URL), Kept: true}, hit)
 }
 
 // note keeps a result, whatever became of it.
@@ -158,4 +159,17 @@ func (s *state) resolved(subclaim string) bool {
 
 func (s *state) sufficient() bool {
 	return !slices.ContainsFunc(s.subclaims, func(c corpus.Subclaim) bool { return !s.resolved(c.ID) })
+}
+
+// exhibits are the items with what their documents say of themselves (GPE, III-B: title, address, source,
+// publication and retrieval).
+func (s *state) exhibits() []corpus.Evidence {
+	for i, e := range s.items {
+		if d, ok := s.document(e.DocumentID); ok {
+			s.items[i].Title, s.items[i].URL, s.items[i].Source = d.Title, d.URL, d.Source
+			s.items[i].PublishedAt, s.items[i].PublishedBy, s.items[i].Confidence = d.PublishedAt, d.PublishedBy, d.Confidence
+			s.items[i].RetrievedAt, s.items[i].Via, s.items[i].CapturedAt = d.RetrievedAt, d.Via, d.CapturedAt
+		}
+	}
+	return s.items
 }

@@ -56,6 +56,8 @@ type library struct {
 	fails  error
 	empty  bool
 	unread map[string]string // exclusions by address
+	hidden map[string]bool   // ids that no search finds
+	dates  map[string]string // that the engine tells, by address
 }
 
 func (l *library) add(url, title, text string) *library {
@@ -80,8 +82,8 @@ func (l *library) search(_ context.Context, _ Env, q Query) ([]Result, error) {
 				hits++
 			}
 		}
-		if hits >= 2 && within(corpus.RegistrableDomain(corpus.Host(d.URL)), q.Domains) {
-			out = append(out, Result{URL: d.URL})
+		if hits >= 2 && !l.hidden[d.ID] && within(corpus.RegistrableDomain(corpus.Host(d.URL)), q.Domains) {
+			out = append(out, Result{URL: d.URL, Published: l.dates[d.URL]})
 		}
 	}
 	return out, nil
@@ -357,7 +359,7 @@ func TestAgentDrops(t *testing.T) {
 			got[corpus.Host(c.URL)] = c.Reason
 		}
 	}
-	want := map[string]string{"www.politifact.com": DropFactCheck, "huggingface.co": DropMirror, "late.example": DropLate,
+	want := map[string]string{"www.politifact.com": DropFactCheck, "huggingface.co": DropMirror, "late.example": DropLate + ": published 2022-01-01 by its source",
 		"short.example": dropUnusable + ReasonShort, "wall.example": DropUnread + "blocked"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("dropped (-want +got):\n%s", diff)

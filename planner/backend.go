@@ -122,6 +122,10 @@ type Env struct {
 	// cannot be evidence (gone, blocked, no text) is a corpus.ExcludedError.
 	Read func(ctx context.Context, id, url string) (corpus.Document, error)
 
+	// Comments returns the comments of a thread by the document id of its post, as the thread has them; nil where
+	// nobody is asked for them.
+	Comments func(ctx context.Context, id string) ([]corpus.Document, error)
+
 	// The interfaces that the other backends ask; nil for one that is not set up.
 	Reddit      *Reddit
 	ArcticShift *ArcticShift
