@@ -18,7 +18,7 @@
 //
 // The root puts them in a row:
 //
-//	discover -> parse -> category -> plan -> document -> zero -> label -> judge -> cluster -> release
+//	discover -> parse -> category -> plan -> document -> entity -> zero -> label -> judge -> cluster -> release
 //	discover -> read -> extract -> a person's decision -> parse
 //
 // A walk (walk.go) goes from the live references through these stages. Build runs what is stale,
@@ -39,6 +39,7 @@ const (
 	KindCategory = "category"
 	KindPlan     = "plan"
 	KindDocument = "document"
+	KindEntity   = "entity"
 	KindZero     = "zero"
 	KindLabel    = "label"
 	KindJudge    = "judge"
@@ -62,6 +63,7 @@ func Stages() []StageKind {
 		{KindCategory, "a claim whose category no rule tells gives one"},
 		{KindPlan, "a claim gives queries and the documents that they find"},
 		{KindDocument, "an address that a search or a post leads to gives a document"},
+		{KindEntity, "a claim or a document gives what it names, and a claim the events that it asserts"},
 		{KindZero, "a claim alone gives the annotator's answer without evidence"},
 		{KindLabel, "a claim and a document give a label"},
 		{KindJudge, "a claim and what is known of its evidence give a drafted verdict, for people"},

@@ -52,6 +52,7 @@ type BuildReport struct {
 	Labels     map[string]int    `json:"labels"`
 	Examples   map[string]string `json:"examples"` // for each label the pair with the smallest id
 	Effects    map[string]int    `json:"effects"`
+	Named      map[string]int    `json:"named,omitempty"`      // mentions by type, events, and refused proposals by reason; each text once
 	Drafts     map[string]int    `json:"drafts,omitempty"`     // verdicts that a judge drafted
 	Candidates map[string]int    `json:"candidates,omitempty"` // claims found in documents: "found", and refused ones by reason
 	Agreement  *Agreement        `json:"agreement,omitempty"`
@@ -217,7 +218,7 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 		return rep, err
 	}
 	rep.LLM = w.llm.Stats()
-	rep.Candidates, rep.Drafts = m.candidates, m.drafts
+	rep.Candidates, rep.Drafts, rep.Named = m.candidates, m.drafts, m.named
 	rep.Labels, rep.Examples, rep.Effects, rep.Agreement, rep.Recall = m.labels, m.examples, m.effects, m.agreement(), m.recallAt()
 	if o.DryRun {
 		rep.Forecast, err = k.forecast(ahead, rep.Pipeline)
@@ -263,7 +264,8 @@ type measures struct {
 	examples        map[string]string
 	calls           map[string]bool
 	candidates      map[string]int
-	drafts          map[string]int
+	drafts, named   map[string]int
+	texts           map[string]bool // whose names were counted
 	ours, theirs    []string
 	recall          []float64
 }
@@ -271,7 +273,7 @@ type measures struct {
 func newMeasures() *measures {
 	return &measures{
 		labels: map[string]int{}, effects: map[string]int{}, pairs: map[string]bool{}, compared: map[string]bool{},
-		examples: map[string]string{}, calls: map[string]bool{}, candidates: map[string]int{}, drafts: map[string]int{},
+		examples: map[string]string{}, calls: map[string]bool{}, candidates: map[string]int{}, drafts: map[string]int{}, named: map[string]int{}, texts: map[string]bool{},
 	}
 }
 
@@ -298,6 +300,28 @@ func (m *measures) visitor() visitor {
 			m.candidates["found"] += len(x.Candidates)
 			for _, r := range x.Refused {
 				m.candidates["refused: "+r.Reason]++
+			}
+			return nil
+		},
+		named: func(x annotate.Extraction, _ bool) error {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			key := x.DocumentID
+			if x.Events != nil {
+				key += " events"
+			}
+			if m.texts[key] {
+				return nil
+			}
+			m.texts[key] = true
+			for _, n := range x.Mentions {
+				m.named[string(n.Type)]++
+			}
+			if x.Events != nil {
+				m.named["event"] += len(x.Events)
+			}
+			for _, r := range x.Refused {
+				m.named["refused: "+r.Reason]++
 			}
 			return nil
 		},

@@ -53,7 +53,7 @@ var catalog = []struct {
 	}},
 	{"extractors", func() []Entry {
 		return entries(annotate.Extractors, func(x annotate.Extractor) Entry {
-			return Entry{Name: x.Name, Version: strconv.Itoa(x.Version), Doc: x.Doc}
+			return Entry{Name: x.Name, Version: strconv.Itoa(x.Version), Doc: x.Gives + ": " + x.Doc}
 		})
 	}},
 	{"formats", func() []Entry {

@@ -102,10 +102,11 @@ type Recipe struct {
 	// Categories are those whose claims belong to the corpus; empty means all, those without one included.
 	Categories []string `yaml:"categories" json:"categories"`
 	// CategoryBy says who may tell a claim's category: CategoryRule, and CategoryModel where no rule decides.
-	CategoryBy []string      `yaml:"category_by" json:"category_by"`
-	Evidence   []string      `yaml:"evidence" json:"evidence"`
-	Planner    PlannerRecipe `yaml:"planner" json:"planner"`
-	Label      LabelRecipe   `yaml:"label" json:"label"`
+	CategoryBy []string       `yaml:"category_by" json:"category_by"`
+	Evidence   []string       `yaml:"evidence" json:"evidence"`
+	Planner    PlannerRecipe  `yaml:"planner" json:"planner"`
+	Label      LabelRecipe    `yaml:"label" json:"label"`
+	Entities   EntitiesRecipe `yaml:"entities" json:"entities"`
 	// Judge drafts a verdict for every claim out of the evidence of the agentic search: assay list judges.
 	// "" drafts none; it counts under policy gpe alone.
 	Judge   string          `yaml:"judge" json:"judge"`
@@ -190,7 +191,7 @@ type LabelRecipe struct {
 }
 
 // Role is the model that answers in one role: keywords, annotate, zero; plan and analyse for the agentic search;
-// extract, category and judge, which are the model of annotate where they are not named.
+// extract, entities, category and judge, which are the model of annotate where they are not named.
 type Role struct {
 	Endpoint    string   `yaml:"endpoint" json:"endpoint"` // name of an entry of Runtime.Endpoints
 	Model       string   `yaml:"model" json:"model"`
@@ -637,7 +638,10 @@ func (c *Config) check() error {
 		oneOf("recipe.evidence", e, EvidenceSearch, EvidencePairs)
 	}
 	if r.Extract.Extractor != "" {
-		oneOf("recipe.extract.extractor", r.Extract.Extractor, names(annotate.Extractors, func(e annotate.Extractor) string { return e.Name })...)
+		oneOf("recipe.extract.extractor", r.Extract.Extractor, giving(annotate.GivesCandidates)...)
+	}
+	for _, of := range r.Entities.Of {
+		oneOf("recipe.entities.of", of, EntitiesOfClaims, EntitiesOfDocuments)
 	}
 	if r.Judge != "" {
 		oneOf("recipe.judge", r.Judge, names(annotate.Judges, func(j annotate.Judge) string { return j.Name })...)
@@ -772,6 +776,16 @@ func (c *Config) check() error {
 		return errors.New(strings.Join(problems, "\n"))
 	}
 	return nil
+}
+
+// giving names the extractors that find something of a kind.
+func giving(what string) (out []string) {
+	for _, x := range annotate.Extractors {
+		if x.Gives == what {
+			out = append(out, x.Name)
+		}
+	}
+	return out
 }
 
 // checkRefresh refuses a policy or a guard rail that says nothing.

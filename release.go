@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"assay/annotate"
 	"assay/corpus"
 	"assay/kv"
 	"assay/llm"
@@ -51,6 +52,8 @@ type collector struct {
 	documents *spool[output.DocumentRow]
 	pairs     *spool[numbered[output.PairRow]]
 	verdicts  *spool[output.VerdictRow]
+	mentions  *spool[output.MentionRow]
+	events    *spool[output.EventRow]
 
 	withheld omissions
 	cluster  map[string]string // claim => its cluster, where it has one
@@ -93,11 +96,13 @@ func (o *omissions) counts() map[string]int {
 
 func newCollector(dir string) (*collector, error) {
 	c := &collector{calls: map[string]bool{}, drafts: map[string]corpus.Verdict{}}
-	var errs [4]error
+	var errs [6]error
 	c.claims, errs[0] = newSpool[numbered[output.ClaimRow]](dir)
 	c.documents, errs[1] = newSpool[output.DocumentRow](dir)
 	c.pairs, errs[2] = newSpool[numbered[output.PairRow]](dir)
 	c.verdicts, errs[3] = newSpool[output.VerdictRow](dir)
+	c.mentions, errs[4] = newSpool[output.MentionRow](dir)
+	c.events, errs[5] = newSpool[output.EventRow](dir)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
@@ -105,7 +110,7 @@ func newCollector(dir string) (*collector, error) {
 }
 
 func (c *collector) close() error {
-	return errors.Join(c.claims.close(), c.documents.close(), c.pairs.close(), c.verdicts.close())
+	return errors.Join(c.claims.close(), c.documents.close(), c.pairs.close(), c.verdicts.close(), c.mentions.close(), c.events.close())
 }
 
 func (c *collector) visitor() visitor {
@@ -132,6 +137,25 @@ func (c *collector) visitor() visitor {
 			}
 			rank := fmt.Sprintf("%012d", number)
 			return c.pairs.add(claim.ID+"\x00"+d.ID, rank, numbered[output.PairRow]{output.NewPairRow(l, ev.hits, number), number})
+		},
+		named: func(x annotate.Extraction, ofClaim bool) error {
+			for _, m := range x.Mentions {
+				of := output.OfDocument
+				if ofClaim {
+					of = output.OfClaim
+				}
+				row := output.NewMentionRow(of, x.DocumentID, x.Call, m)
+				if err := c.mentions.add(row.Key(), "", row); err != nil {
+					return err
+				}
+			}
+			for _, e := range x.Events {
+				row := output.NewEventRow(x.DocumentID, x.Call, e)
+				if err := c.events.add(row.Key(), "", row); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 		draft: func(claim corpus.Claim, d corpus.Draft, docs []sourced) error {
 			if corpus.HasFlag(d.Flags, corpus.FlagInjection) {
@@ -261,6 +285,12 @@ func (w *Workspace) release(ctx context.Context, root, name string, page func(st
 	if w.Config.Recipe.judges() {
 		tables.Verdicts = c.verdicts.sorted()
 	}
+	if len(w.Config.Recipe.Entities.Of) > 0 {
+		tables.Mentions = only(c.mentions.sorted(), func(r output.MentionRow) bool { return r.Of == output.OfClaim || c.documents.has(r.ID) })
+	}
+	if w.Config.Recipe.Entities.Events {
+		tables.Events = c.events.sorted()
+	}
 	out, err := output.Write(ctx, output.Options{
 		Root: root, Name: name, Formats: formats, Facts: facts, Recipe: lock, Room: w.room(root), Prompts: w.promptTexts(),
 	}, tables)
@@ -286,6 +316,17 @@ func (w *Workspace) room(dir string) func() error {
 			return fmt.Errorf("%s has %d MiB free, and runtime.reserve_mib keeps %d: %w", dir, free>>20, reserve>>20, kv.ErrDiskFull)
 		}
 		return nil
+	}
+}
+
+// only leaves out rows that belong to nothing in the release: mentions of documents whose pairs were left out.
+func only[T any](rows iter.Seq2[T, error], keep func(T) bool) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for row, err := range rows {
+			if (err != nil || keep(row)) && !yield(row, err) {
+				return
+			}
+		}
 	}
 }
 
@@ -399,6 +440,9 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	}
 	f.Stages[k.plan().Name], f.Stages[k.document().Name] = k.plan().Version, k.document().Version
 	f.Stages[k.zero().Name], f.Stages[k.label().Name] = k.zero().Version, k.label().Version
+	for _, x := range r.finding() {
+		f.Stages[k.entity(x).Name] = k.entity(x).Version
+	}
 	if r.judges() {
 		f.Stages[k.judge().Name] = k.judge().Version
 	}

@@ -45,6 +45,9 @@ func (r BuildReport) Text(dryRun bool) string {
 			fmt.Fprintf(&b, "effects: %s\n", tally(r.Effects))
 		}
 	}
+	if total(r.Named) > 0 {
+		fmt.Fprintf(&b, "named: %s\n", tally(r.Named))
+	}
 	if total(r.Drafts) > 0 {
 		fmt.Fprintf(&b, "drafted verdicts, for people: %s\n", tally(r.Drafts))
 	}

@@ -47,6 +47,14 @@ func newSpool[T any](dir string) (*spool[T], error) {
 	return &spool[T]{file: f, out: bufio.NewWriterSize(f, 1<<16), at: map[string]place{}}, nil
 }
 
+// has reports whether there is a row with a key.
+func (s *spool[T]) has(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.at[key]
+	return ok
+}
+
 // close gives the file back; a spool that was never made has none.
 func (s *spool[T]) close() error {
 	if s == nil {

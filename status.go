@@ -265,7 +265,7 @@ func (w *Workspace) describe(e *pipeline.Engine, l *Listed, texts map[string]str
 		}
 		return err
 	}
-	if l.State != "done" || !slices.Contains([]string{KindParse, KindRead, KindExtract, KindCategory, KindPlan, KindLabel, KindJudge}, kind) {
+	if l.State != "done" || !slices.Contains([]string{KindParse, KindRead, KindExtract, KindCategory, KindPlan, KindLabel, KindJudge, KindEntity}, kind) {
 		return nil
 	}
 	item, ok, err := e.Item(l.Stage, l.Key)
@@ -282,6 +282,12 @@ func (w *Workspace) describe(e *pipeline.Engine, l *Listed, texts map[string]str
 		if text := texts[label.ClaimID]; text != "" {
 			l.Summary = label.DocumentID + " on: " + text
 		}
+	case KindEntity:
+		var x annotate.Extraction
+		if err := json.Unmarshal(item.Out, &x); err != nil {
+			return fmt.Errorf("read %s %s: %w", l.Stage, l.Key, err)
+		}
+		l.Summary = namedText(x)
 	case KindJudge:
 		var d corpus.Draft
 		if err := json.Unmarshal(item.Out, &d); err != nil {
@@ -386,6 +392,7 @@ type provenance struct {
 	Zero       json.RawMessage        `json:"zero,omitempty"`
 	Label      *corpus.Label          `json:"label,omitempty"`
 	Labels     []corpus.Label         `json:"labels,omitempty"`
+	Named      []annotate.Extraction  `json:"named,omitempty"` // mentions and events
 	Draft      *corpus.Draft          `json:"draft,omitempty"` // for people; never gold
 	Items      []shownItem            `json:"items,omitempty"`
 	Exchanges  []fetch.Exchange       `json:"exchanges,omitempty"`
@@ -492,6 +499,12 @@ func (p *provenance) take(stage string, item pipeline.Item) error {
 		return json.Unmarshal(item.Out, &p.Document)
 	case KindLabel:
 		return json.Unmarshal(item.Out, &p.Label)
+	case KindEntity:
+		var x annotate.Extraction
+		if err := json.Unmarshal(item.Out, &x); err != nil {
+			return err
+		}
+		p.Named = append(p.Named, x)
 	case KindJudge:
 		return json.Unmarshal(item.Out, &p.Draft)
 	}
@@ -548,7 +561,7 @@ func (w *Workspace) showClaim(ctx context.Context, e *pipeline.Engine, p *proven
 		}
 	}
 	k := stages{w}
-	if _, err := w.items(e, p, id, k.plan().Name, k.zero().Name, k.judge().Name); err != nil {
+	if _, err := w.items(e, p, id, k.plan().Name, k.zero().Name, k.judge().Name, k.entity(annotate.Entities).Name, k.entity(annotate.Events).Name); err != nil {
 		return err
 	}
 	for info, err := range e.Items(k.label().Name) {

@@ -47,6 +47,7 @@ type visitor struct {
 	claim    func(ref corpus.Ref, c corpus.Claim, binary string) error
 	trace    func(c corpus.Claim, t corpus.Trace, links []corpus.Link) error
 	extract  func(d corpus.Document, x annotate.Extraction) error
+	named    func(x annotate.Extraction, ofClaim bool) error
 	draft    func(c corpus.Claim, d corpus.Draft, docs []sourced) error
 	pair     func(c corpus.Claim, d corpus.Document, l corpus.Label, ev evidence) error
 	withheld func(what, id, reason string) error // id names the item, so that one met twice counts once
@@ -467,7 +468,10 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 		return nil
 	}
 	docs, err := k.documents(ctx, found)
-	if err != nil || !k.reaches(KindZero) {
+	if err != nil || !k.reaches(KindEntity) {
+		return err
+	}
+	if err := k.entities(ctx, c, docs); err != nil || !k.reaches(KindZero) {
 		return err
 	}
 	if binary == "true" || binary == "false" {

@@ -13,6 +13,7 @@ type Extractor struct {
 	Name    string
 	Version int    // raise it when the same replies give other candidates
 	Doc     string // one sentence for assay list
+	Gives   string // what it finds: one of the Gives constants
 
 	// Extract reads one document. What it returns depends on Settings, document and the model's replies
 	// alone. An error with a FailureClass is this document's; see ExtractionFailure.
@@ -22,13 +23,23 @@ type Extractor struct {
 	Prompt *llm.Template
 }
 
-// Extractors lists the extractors by name.
-var Extractors = []Extractor{Claims}
+// What an extractor finds.
+const (
+	GivesCandidates = "candidates" // for claims
+	GivesMentions   = "mentions"   // of entities
+	GivesEvents     = "events"     // that a claim asserts
+)
 
-// An Extraction is what one document gave. It holds no verdict and no label: those are for people.
+// Extractors lists the extractors by name.
+var Extractors = []Extractor{Claims, Entities, Events}
+
+// An Extraction is what one document, or the text of one claim, gave. It holds no verdict and no label: those
+// are for people. Of the three lists it has the one that its extractor gives.
 type Extraction struct {
-	DocumentID string                  `json:"document_id"`
-	Candidates []corpus.CandidateClaim `json:"candidates"` // in the order of the text
+	DocumentID string                  `json:"document_id"`         // or of the claim
+	Candidates []corpus.CandidateClaim `json:"candidates,omitzero"` // in the order of the text
+	Mentions   []corpus.Mention        `json:"mentions,omitzero"`   // in the order of the text, the title first
+	Events     []corpus.Event          `json:"events,omitzero"`     // in the order of the claim
 	Refused    []Refusal               `json:"refused,omitzero"`
 	Flags      []string                `json:"flags,omitzero"` // corpus.FlagTruncated
 	Call       string                  `json:"call,omitzero"`
@@ -38,7 +49,7 @@ type Extraction struct {
 // A Refusal is a proposal that the checks turned down.
 type Refusal struct {
 	Text   string `json:"text"`
-	Quote  string `json:"quote"`
+	Quote  string `json:"quote"`  // of a mention, its type
 	Reason string `json:"reason"` // one of the Refused constants
 }
 
@@ -53,6 +64,11 @@ const (
 	RefusedSpeaker  = "speaker_not_in_document" // the document does not name the one who is said to speak
 	RefusedRepeated = "repeated"
 	RefusedSurplus  = "more_than_asked"
+
+	RefusedNoName    = "no_name"        // it has no letter, or is a pronoun
+	RefusedOtherType = "other_type"     // the same words were given another type before
+	RefusedInside    = "inside_another" // it stands within longer names alone
+	RefusedTime      = "time_unread"    // the days of an event that its words do not tell
 )
 
 // Bounds of a candidate's text, in words.

@@ -19,6 +19,7 @@ var Claims = Extractor{
 	Name:    claimsName,
 	Version: 1,
 	Doc:     "self-contained, check-worthy statements with span, speaker and date; candidates until a person accepts them",
+	Gives:   GivesCandidates,
 	Extract: extractClaims,
 	Prompt:  claimsTemplate,
 }
@@ -166,18 +167,26 @@ func (k *checker) worth(text string) (signs []string, reason string) {
 	if leansOn(sentences) {
 		return nil, RefusedPronoun
 	}
-	for _, s := range sentences {
-		for i, w := range s.Words {
-			foreign := w.Number || w.Name && (!w.Initial || i+1 < len(s.Words) && s.Words[i+1].Name)
-			if foreign && !w.Mark && !k.words[w.Lower] && !k.words[strings.TrimRight(w.Lower, ".")] {
-				return nil, RefusedAdded
-			}
-		}
+	if k.adds(sentences) {
+		return nil, RefusedAdded
 	}
 	if signs = signsOf(sentences); len(signs) == 0 {
 		return nil, RefusedNothing
 	}
 	return signs, ""
+}
+
+// adds reports whether there is a number or name that the document does not have.
+func (k *checker) adds(sentences []llm.Sentence) bool {
+	for _, s := range sentences {
+		for i, w := range s.Words {
+			foreign := w.Number || w.Name && (!w.Initial || i+1 < len(s.Words) && s.Words[i+1].Name)
+			if foreign && !w.Mark && !k.words[w.Lower] && !k.words[strings.TrimRight(w.Lower, ".")] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // names reports whether the document has the words of a name.

@@ -41,7 +41,7 @@ type Protocol struct {
 var Protocols = []Protocol{RAGuard}
 
 // Templates lists the prompts of this package by name.
-var Templates = []*llm.Template{CategoryTemplate, claimsTemplate, judgeTemplate, raguardTemplate, raguardCompatTemplate, zeroTemplate}
+var Templates = []*llm.Template{CategoryTemplate, claimsTemplate, entitiesTemplate, eventsTemplate, judgeTemplate, raguardTemplate, raguardCompatTemplate, zeroTemplate}
 
 // A Model answers requests; *llm.Client is one.
 type Model interface {

@@ -15,9 +15,9 @@ func card(m Manifest, formats []Format) []byte {
 	fmt.Fprintf(&b, "# %s\n\n", f.Name)
 	fmt.Fprintf(&b, "A corpus of checked claims and evidence documents, built with assay (profile %s).\n\n", f.Profile)
 	fmt.Fprintf(&b, "| table | rows |\n|---|---|\n")
-	for _, t := range []string{"claims", "documents", "pairs", "annotations", "verdicts"} {
-		if _, there := m.Counts[t]; !there && t == "verdicts" {
-			continue
+	for _, t := range []string{"claims", "documents", "pairs", "annotations", "verdicts", "mentions", "events"} {
+		if _, there := m.Counts[t]; !there {
+			continue // a table that the recipe does not ask for
 		}
 		fmt.Fprintf(&b, "| %s | %d |\n", t, m.Counts[t])
 	}
@@ -38,6 +38,9 @@ func card(m Manifest, formats []Format) []byte {
 	fmt.Fprintf(&b, "\nA label says what a document does to a model's verdict on a claim, compared with the fact-checker's verdict;\nit does not say whether the document is true. `verdict_binary` is the projection `%s` of the source's rating.\n", f.Projection)
 	if _, drafted := m.Counts["verdicts"]; drafted {
 		b.WriteString("\nThe table verdicts and the column `draft_verdict6` hold what a judge proposes to people, out of the evidence that a search\nfound (`verdict_status` llm_draft). They are drafts and no gold: nothing is to be scored against them.\n")
+	}
+	if _, named := m.Counts["mentions"]; named {
+		b.WriteString("\nPlaces in the tables mentions and events are characters (Unicode code points) of the text or title that they name, from 0.\n")
 	}
 	if len(f.Warnings) > 0 {
 		b.WriteString("\n## Mind\n\n")

@@ -13,7 +13,7 @@ import (
 // line ends \n. Characters that some readers take for a line end (U+0085, U+2028, U+2029) are escaped.
 var formatJSONL = Format{
 	Name: "jsonl",
-	Doc:  "claims, documents, pairs and annotations as JSON lines, and verdicts where a judge drafted some",
+	Doc:  "claims, documents, pairs and annotations as JSON lines; verdicts, mentions and events where the recipe asks for them",
 	Write: func(ctx context.Context, d *Dir, t Tables) error {
 		if err := writeLines(ctx, d, "data/claims.jsonl", t.Claims, encode[ClaimRow]); err != nil {
 			return err
@@ -24,10 +24,10 @@ var formatJSONL = Format{
 		if err := writeLines(ctx, d, "data/pairs.jsonl", t.Pairs, encode[PairRow]); err != nil {
 			return err
 		}
-		if t.Verdicts != nil {
-			if err := writeLines(ctx, d, "data/verdicts.jsonl", t.Verdicts, encode[VerdictRow]); err != nil {
-				return err
-			}
+		if err := errors.Join(
+			writeIfAny(ctx, d, "data/verdicts.jsonl", t.Verdicts), writeIfAny(ctx, d, "data/mentions.jsonl", t.Mentions), writeIfAny(ctx, d, "data/events.jsonl", t.Events),
+		); err != nil {
+			return err
 		}
 		return writeLines(ctx, d, "data/annotations.jsonl", t.Annotations, func(b *bytes.Buffer, c Call) error {
 			if err := json.Compact(b, c.JSON); err != nil {
@@ -37,6 +37,14 @@ var formatJSONL = Format{
 			return nil
 		})
 	},
+}
+
+// writeIfAny writes a table that a release need not have.
+func writeIfAny[T any](ctx context.Context, d *Dir, path string, rows iter.Seq2[T, error]) error {
+	if rows == nil {
+		return nil
+	}
+	return writeLines(ctx, d, path, rows, encode[T])
 }
 
 func writeLines[T any](ctx context.Context, d *Dir, path string, rows iter.Seq2[T, error], enc func(*bytes.Buffer, T) error) (err error) {

@@ -156,6 +156,8 @@ type Tables struct {
 	Pairs       iter.Seq2[PairRow, error]
 	Annotations iter.Seq2[Call, error]
 	Verdicts    iter.Seq2[VerdictRow, error] // nil where the recipe has no judge
+	Mentions    iter.Seq2[MentionRow, error] // nil where the recipe asks for none
+	Events      iter.Seq2[EventRow, error]   // likewise
 	Claim       func(id string) (ClaimRow, error)
 	Document    func(id string) (DocumentRow, error)
 }
@@ -476,17 +478,23 @@ func count(ctx context.Context, t Tables) (counts, labels, categories map[string
 	if err := each(ctx, t.Documents, func(DocumentRow) error { counts["documents"]++; return nil }); err != nil {
 		return nil, nil, nil, err
 	}
-	if t.Verdicts != nil {
-		counts["verdicts"] = 0
-		if err := each(ctx, t.Verdicts, func(VerdictRow) error { counts["verdicts"]++; return nil }); err != nil {
-			return nil, nil, nil, err
-		}
+	if err := errors.Join(rows(ctx, counts, "verdicts", t.Verdicts), rows(ctx, counts, "mentions", t.Mentions), rows(ctx, counts, "events", t.Events)); err != nil {
+		return nil, nil, nil, err
 	}
 	if err := each(ctx, t.Annotations, func(Call) error { counts["annotations"]++; return nil }); err != nil {
 		return nil, nil, nil, err
 	}
 	err = each(ctx, t.Pairs, func(p PairRow) error { counts["pairs"]++; labels[p.Label]++; return nil })
 	return counts, labels, categories, err
+}
+
+// rows counts the rows of a table that a release need not have.
+func rows[T any](ctx context.Context, counts map[string]int, name string, table iter.Seq2[T, error]) error {
+	if table == nil {
+		return nil
+	}
+	counts[name] = 0
+	return each(ctx, table, func(T) error { counts[name]++; return nil })
 }
 
 // clusters counts clusters of claims, and of these the ones whose verdicts differ.

@@ -94,6 +94,11 @@ func drafted() Tables {
 			Exhibits: []corpus.Exhibit{{ID: "E1", DocumentID: "reddit:t3_a", Cited: true}}}),
 		NewVerdictRow(corpus.Draft{ClaimID: "c_2", Judge: "gpe", Verdict6: corpus.Uncertain, Status: corpus.StatusDraft, By: corpus.DraftByRule, Weighed: corpus.Uncertain}),
 	})
+	tab.Mentions = seq([]MentionRow{
+		NewMentionRow(OfClaim, "c_1", "k1", corpus.Mention{Field: corpus.FieldText, Span: corpus.Span{Start: 0, End: 3}, Text: "one", Type: corpus.Concept}),
+		NewMentionRow(OfDocument, "reddit:t3_a", "k1", corpus.Mention{Field: corpus.FieldTitle, Span: corpus.Span{Start: 2, End: 8}, Text: "reddit", Type: corpus.Organisation}),
+	})
+	tab.Events = seq([]EventRow{NewEventRow("c_1", "k1", corpus.Event{ID: "e1", Text: "one", Span: corpus.Span{End: 3}, From: "2019-01-01", To: "2019-12-31", TimeFrom: corpus.TimeFromText})})
 	return tab
 }
 
@@ -229,6 +234,11 @@ func TestVerifyFindsEveryKindOfDamage(t *testing.T) {
 			}
 		}, "notes.txt is not listed"},
 		{"a list that leads outside", rewrite("SHA256SUMS", "README.md", "../README.md"), "is not a hash and a path"},
+		{"a mention of another length", rewrite("data/mentions.jsonl", `"end":3`, `"end":4`), "stands from 0 to 4"},
+		{"a mention of no type", rewrite("data/mentions.jsonl", `"concept"`, `"thing"`), `type "thing"`},
+		{"a mention in another text", rewrite("data/mentions.jsonl", `"id":"reddit:t3_a"`, `"id":"reddit:t3_x"`), "does not lead to a row"},
+		{"an event that ends before it begins", rewrite("data/events.jsonl", "2019-12-31", "2018-12-31"), `from "2019-01-01" to "2018-12-31"`},
+		{"an event of no claim", rewrite("data/events.jsonl", `"c_1"`, `"c_7"`), "does not lead to a row"},
 		{"a draft that calls itself gold", rewrite("data/verdicts.jsonl", `"llm_draft"`, `"human"`), `has the status "human"`},
 		{"a draft off the scale", rewrite("data/verdicts.jsonl", `"verdict6":"uncertain"`, `"verdict6":"perhaps"`), `"perhaps" is none of`},
 		{"a draft nobody was asked for", rewrite("data/verdicts.jsonl", `"call":"k1"`, `"call":""`), "verdict by model"},

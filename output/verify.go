@@ -148,8 +148,10 @@ func (v *verifier) tables(ctx context.Context, m Manifest) error {
 		},
 		"data/pairs.jsonl":    func(line []byte) (string, error) { return v.pair(line, labels) },
 		"data/verdicts.jsonl": v.verdict,
+		"data/mentions.jsonl": v.mention,
+		"data/events.jsonl":   v.event,
 	}
-	order := []string{"data/claims.jsonl", "data/documents.jsonl", "data/annotations.jsonl", "data/pairs.jsonl", "data/verdicts.jsonl"}
+	order := []string{"data/claims.jsonl", "data/documents.jsonl", "data/annotations.jsonl", "data/pairs.jsonl", "data/verdicts.jsonl", "data/mentions.jsonl", "data/events.jsonl"}
 	byPath := map[string]File{}
 	for _, f := range m.Files {
 		byPath[f.Path] = f
@@ -322,6 +324,33 @@ func (v *verifier) verdict(line []byte) (string, error) {
 		refs = append(refs, reference{"data/documents.jsonl", e.DocumentID})
 	}
 	return row.ClaimID, v.lead(refs...)
+}
+
+// mention checks that a mention is one of the text that it names, as far as the row itself tells.
+func (v *verifier) mention(line []byte) (string, error) {
+	var row MentionRow
+	if err := strictly(line, &row); err != nil {
+		return "", err
+	}
+	if err := row.check(); err != nil {
+		return "", err
+	}
+	table := "data/claims.jsonl"
+	if row.Of == OfDocument {
+		table = "data/documents.jsonl"
+	}
+	return row.Key(), v.lead(reference{table, row.ID}, reference{"data/annotations.jsonl", row.Call})
+}
+
+func (v *verifier) event(line []byte) (string, error) {
+	var row EventRow
+	if err := strictly(line, &row); err != nil {
+		return "", err
+	}
+	if err := row.check(); err != nil {
+		return "", err
+	}
+	return row.Key(), v.lead(reference{"data/claims.jsonl", row.ClaimID}, reference{"data/annotations.jsonl", row.Call})
 }
 
 // strictly decodes a row that has no other columns than ours.
