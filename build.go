@@ -42,6 +42,7 @@ type BuildOptions struct {
 	// first runs before the walk; its error ends the build.
 	first func(ctx context.Context, e *pipeline.Engine, stopped func() error) error
 	notes func() map[string]string // remarks on sources, for SourceRun
+	began time.Time                // of the run that this build is part of; zero means now
 }
 
 // BuildReport is what a build did. Labels, Agreement and Recall are over what the walk met, fresh or new.
@@ -181,6 +182,10 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	defer done()
 	m := newMeasures()
 	k := &walk{w: w, e: e, until: until, below: o.DryRun, visit: m.visitor(), explain: o.DryRun, stages: stages{w}}
+	began, before := o.began, w.fetch.Stats()
+	if began.IsZero() {
+		began = w.now()
+	}
 	w.watch.reset(w.now())
 	var walkErr error
 	if o.first != nil {
@@ -231,11 +236,16 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 		return rep, w.keepReport(rep)
 	}
 	done()
-	var notes map[string]string
-	if o.notes != nil {
-		notes = o.notes()
+	asked, err := w.asked(began, before)
+	if err != nil {
+		return rep, err
 	}
-	res, err := w.releaseNoting(ctx, o.As, notes)
+	if o.notes != nil {
+		for source, note := range o.notes() {
+			asked[source] = note
+		}
+	}
+	res, err := w.releaseNoting(ctx, o.As, asked)
 	if err != nil {
 		return rep, err
 	}

@@ -14,6 +14,7 @@ import (
 	"assay/fetch"
 	"assay/kv"
 	"assay/pipeline"
+	"assay/scrapers"
 )
 
 // PublishedPage is what the last release says of one page.
@@ -32,8 +33,8 @@ type PublishedClaim struct {
 // SourceRun is the last time that a source was released.
 type SourceRun struct {
 	At   time.Time `json:"at"`
-	Good time.Time `json:"good,omitzero"` // the last time at which the source answered too
-	Note string    `json:"note,omitzero"` // why the last run was not good for it
+	Good time.Time `json:"good,omitzero"` // the last time at which the run had asked the source, and it answered
+	Note string    `json:"note,omitzero"` // why the last run that asked it was not good for it
 }
 
 // A Change is a claim that is not what the last release says.
@@ -161,8 +162,10 @@ func (f *fate) compare(before []PublishedClaim, claims []corpus.Claim) {
 	}
 }
 
-// publish notes that what the ledger met was released, and clears what held its sources back.
-func (l *ledger) publish(at time.Time, notes map[string]string) error {
+// publish notes that what the ledger met was released, and clears what held its sources back. Asked names the
+// sources that the run asked, with why that was not good for one, or "". What a run says that asked nothing of
+// a source is about the store alone.
+func (l *ledger) publish(at time.Time, asked map[string]string) error {
 	var ops []kv.Op
 	for _, key := range slices.Sorted(maps.Keys(l.fates)) {
 		f := l.fates[key]
@@ -187,8 +190,8 @@ func (l *ledger) publish(at time.Time, notes map[string]string) error {
 			return err
 		}
 		run.At = at.UTC()
-		if !l.w.replays { // what is stored says nothing about the source
-			if run.Note = notes[source]; run.Note == "" {
+		if note, ok := asked[source]; ok {
+			if run.Note = note; note == "" {
 				run.Good = run.At
 			}
 		}
@@ -204,6 +207,54 @@ func (l *ledger) publish(at time.Time, notes map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// asked names the sources that were asked since a run began, with why one did not answer as it should, or "".
+// A source is asked by its listings, by all that it starts with; where the recipe reads no listings, by any
+// request to its hosts. Before is what had been sent when the run began.
+func (w *Workspace) asked(began time.Time, before fetch.Stats) (map[string]string, error) {
+	out := map[string]string{}
+	if w.replays {
+		return out, nil
+	}
+	now := w.fetch.Stats()
+	sent := func(hosts ...string) bool {
+		for host, s := range now.ByHost {
+			if s.Requests > before.ByHost[host].Requests && slices.ContainsFunc(hosts, func(h string) bool { return host == h || strings.HasSuffix(host, "."+h) }) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, sr := range w.Config.Recipe.Sites {
+		site, err := scrapers.SiteNamed(sr.Name)
+		if err != nil {
+			return nil, err
+		}
+		base := strings.TrimSuffix(sr.Base, "/")
+		all, note := sent(siteHosts(site, base)...), ""
+		if slices.Contains(w.Config.Recipe.Discover, DiscoverListing) {
+			starts := site.Start(base, w.Config.Recipe.Speakers)
+			all = len(starts) > 0
+			for _, start := range starts {
+				s, err := w.fetch.Standing(start)
+				switch {
+				case err != nil:
+					return nil, err
+				case s.Asked.IsZero(): // it is asked by other means than its address alone
+					all = all && sent(corpus.Host(start))
+				case s.Asked.Before(began):
+					all = false
+				case s.Latest != fetch.ClassOK:
+					note = cmp.Or(note, start+": "+cmp.Or(s.Reason, string(s.Latest)))
+				}
+			}
+		}
+		if all {
+			out[w.Config.Recipe.source(sr)] = note
+		}
+	}
+	return out, nil
 }
 
 // A Stop is a guard rail that keeps a source from being released.

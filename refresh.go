@@ -149,7 +149,7 @@ func (w *Workspace) Refresh(ctx context.Context, o RefreshOptions) (rep RefreshR
 	if err != nil {
 		return rep, err
 	}
-	build := BuildOptions{DryRun: o.DryRun, As: o.As, MaxDuration: o.MaxDuration, Progress: o.Progress, Stop: o.Stop, first: r.ask, notes: r.notes}
+	build := BuildOptions{DryRun: o.DryRun, As: o.As, MaxDuration: o.MaxDuration, Progress: o.Progress, Stop: o.Stop, first: r.ask, notes: r.notes, began: r.began}
 	rep.Build, err = w.Build(ctx, build)
 	r.close()
 	if o.DryRun {

@@ -297,17 +297,40 @@ func TestRefreshWithoutAListing(t *testing.T) {
 	dir := w.Dir
 	closed(t, w)
 
-	// A release from what is stored does not make the run a good one.
-	a.clock.pass(24 * time.Hour)
-	w, err := Open(t.Context(), dir, OpenOptions{Replay: true, Now: a.clock.now})
-	if err != nil {
-		t.Fatal(err)
+	// A release from what is stored does not make the run a good one, nor does a build that may ask and has
+	// nothing to ask of the site's listings.
+	for _, replay := range []bool{true, false} {
+		a.clock.pass(24 * time.Hour)
+		w, err := Open(t.Context(), dir, OpenOptions{Replay: replay, Now: a.clock.now, Sleep: a.clock.sleep})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Build(t.Context(), BuildOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		stands(w)
+		closed(t, w)
 	}
+}
+
+// The build that asks a site's listings for the first time is a run of it; one that asks for a page alone is not.
+func TestFirstBuildIsARun(t *testing.T) {
+	a, open := newAlmanac(t)
+	a.set(map[string]string{"/map": "/item/1\n/item/2\n", "/item/1": item("true", "The well of Averil is deep.")})
+	w := open()
 	defer closed(t, w)
-	if _, err := w.Build(t.Context(), BuildOptions{}); err != nil {
-		t.Fatal(err)
+	good := a.clock.now()
+	for range 2 {
+		if _, err := w.Build(t.Context(), BuildOptions{RetryFailed: true}); err != nil {
+			t.Fatal(err)
+		}
+		states, err := w.Sources(t.Context())
+		if err != nil || states[0].Good.Sub(good) > time.Minute || states[0].Good.Before(good) || states[0].Note != "" || !states[0].At.After(good) {
+			t.Errorf("%+v, %v; want a good run at about %s", states, err, good)
+		}
+		a.clock.pass(48 * time.Hour)
+		a.set(map[string]string{"/item/2": item("false", "The well of Holm is dry.")})
 	}
-	stands(w)
 }
 
 func TestAgeRules(t *testing.T) {

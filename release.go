@@ -220,8 +220,9 @@ func (w *Workspace) Release(ctx context.Context, name string) (ReleaseResult, er
 	return w.releaseNoting(ctx, name, nil)
 }
 
-// releaseNoting releases and remembers what of, with remarks on sources that did not answer as they should.
-func (w *Workspace) releaseNoting(ctx context.Context, name string, notes map[string]string) (ReleaseResult, error) {
+// releaseNoting releases and remembers what of. Asked names the sources that the run asked, with a remark on
+// those that did not answer as they should.
+func (w *Workspace) releaseNoting(ctx context.Context, name string, asked map[string]string) (ReleaseResult, error) {
 	if err := w.held(); err != nil {
 		return ReleaseResult{}, err
 	}
@@ -230,7 +231,7 @@ func (w *Workspace) releaseNoting(ctx context.Context, name string, notes map[st
 	if err != nil {
 		return res, err
 	}
-	return res, l.publish(w.now(), notes)
+	return res, l.publish(w.now(), asked)
 }
 
 // release writes a release below root; page, if not nil, is told of the pages of sites.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -78,7 +77,7 @@ func (k *walk) reaches(kind string) bool {
 // run walks everything that is live. The error is one that ends the run.
 func (k *walk) run(ctx context.Context) (err error) {
 	if k.reaches(KindCluster) {
-		if k.told, err = newSpool[toldClaim](filepath.Join(k.w.Dir, stateDir)); err != nil {
+		if k.told, err = newSpool[toldClaim](k.w.spoolDir()); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, k.told.close()) }()

@@ -73,6 +73,7 @@ type OpenOptions struct {
 	Offline   bool // no client is asked for anything: a contact is not needed
 	Batch     bool // model calls are ordered from batch APIs where there are some
 	Online    bool // something is asked for whatever the recipe says
+	Look      bool // a folder that may not be written is looked at as it is
 	Environ   []string
 	Overrides []Override
 	Log       *slog.Logger
@@ -110,6 +111,7 @@ func Open(ctx context.Context, dir string, o OpenOptions) (_ *Workspace, err err
 	w.store, err = kv.Open(filepath.Join(state, "store"), kv.Options{
 		Reserve: config.Runtime.ReserveMiB << 20,
 		Holder:  socketPath(dir),
+		Look:    o.Look,
 		Warn:    func(s string) { w.Log.Warn(s) },
 	})
 	if err != nil {
@@ -124,11 +126,38 @@ func Open(ctx context.Context, dir string, o OpenOptions) (_ *Workspace, err err
 	if err := w.openClients(o); err != nil {
 		return nil, err
 	}
+	if w.store.ReadOnly() {
+		return w, w.openIndexToLook(filepath.Join(state, "index"))
+	}
 	if w.index, err = index.Open(filepath.Join(state, "index")); err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
 	w.index.Answered = w.answered
 	return w, w.index.CatchUp(ctx, w.arrivals(w.index.Position()))
+}
+
+// openIndexToLook opens the index as it is, and says so where it is behind the imports.
+func (w *Workspace) openIndexToLook(dir string) (err error) {
+	if w.index, err = index.OpenToLook(dir); err != nil {
+		return fmt.Errorf("open workspace: %w", err)
+	}
+	w.index.Answered = w.answered
+	for _, err := range w.arrivals(w.index.Position()) {
+		if err != nil {
+			return err
+		}
+		w.Log.Warn("the search index lacks documents that were imported, and may not be written: searches are told as stale", "index", dir)
+		break
+	}
+	return nil
+}
+
+// spoolDir is where a walk keeps rows for a while.
+func (w *Workspace) spoolDir() string {
+	if w.store.ReadOnly() {
+		return os.TempDir()
+	}
+	return filepath.Join(w.Dir, stateDir)
 }
 
 func (w *Workspace) openClients(o OpenOptions) (err error) {

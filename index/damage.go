@@ -51,12 +51,17 @@ func recovered(doing string, err *error) {
 
 // openAt opens an existing index and checks it first, because bleve's own goroutines read its files
 // as soon as it is open and a damaged page ends the process there.
-func openAt(path string) (x *Index, err error) {
+func openAt(path string) (*Index, error) {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return create(path)
 	} else if err != nil {
 		return nil, err
 	}
+	return openFiles(path, false)
+}
+
+// openFiles opens an existing index, to look at it alone if need be.
+func openFiles(path string, look bool) (x *Index, err error) {
 	// A page beyond the end of a cut file is a fault, which ends the process unless this is set.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -67,10 +72,14 @@ func openAt(path string) (x *Index, err error) {
 	if err := checkRoot(filepath.Join(path, "store", "root.bolt")); err != nil {
 		return nil, err
 	}
-	if err := setAsideBroken(filepath.Join(path, "store")); err != nil {
-		return nil, err
+	settings := map[string]any{"read_only": true}
+	if !look {
+		if err := setAsideBroken(filepath.Join(path, "store")); err != nil {
+			return nil, err
+		}
+		settings = map[string]any{"bolt_timeout": "5s"}
 	}
-	idx, err := bleve.OpenUsing(path, map[string]any{"bolt_timeout": "5s"})
+	idx, err := bleve.OpenUsing(path, settings)
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, fmt.Errorf("another process holds it: %w", err)

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -106,6 +107,19 @@ func Open(dir string) (*Index, error) {
 		return nil, fmt.Errorf("create index %s: %w", dir, err)
 	}
 	x.rebuilt = damaged.reason
+	return x, nil
+}
+
+// OpenToLook opens the index in dir for searches alone and changes no file. Where there is none, it is empty.
+func OpenToLook(dir string) (*Index, error) {
+	path := filepath.Join(dir, "bleve")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return OpenMemory()
+	}
+	x, err := openFiles(path, true)
+	if err != nil {
+		return nil, fmt.Errorf("open index %s for reading alone: %w", dir, err)
+	}
 	return x, nil
 }
 

@@ -494,6 +494,39 @@ func TestOtherLayoutIsRebuilt(t *testing.T) {
 	}
 }
 
+// An index that may not be written answers as it did, and no file of it changes.
+func TestOpenToLook(t *testing.T) {
+	dir := t.TempDir()
+	empty, err := OpenToLook(dir)
+	if err != nil || empty.Len() != 0 {
+		t.Fatalf("of a folder without one: %v", err)
+	}
+	if err := empty.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, x, 1, invented(200)...)
+	want := x.Position()
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		x, err := OpenToLook(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Position() != want || want == 0 {
+			t.Errorf("position %d, want %d", x.Position(), want)
+		}
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestOpenErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, nil)

@@ -56,6 +56,9 @@ func (s *Store) Write(ops ...Op) error {
 	if len(ops) == 0 {
 		return nil
 	}
+	if s.looks {
+		return ErrReadOnly
+	}
 	r := &request{ops: ops, done: make(chan error, 1)}
 	for _, op := range ops {
 		switch {

@@ -27,6 +27,9 @@ type GCReport struct {
 // not write. A kill at any point leaves one good store, before or after; so does an error or the end
 // of ctx. A record that cannot be read is kept out and counted as dropped, with a warning.
 func (s *Store) GC(ctx context.Context, keep func(bucket, key string) bool) (GCReport, error) {
+	if s.looks {
+		return GCReport{}, ErrReadOnly
+	}
 	release, err := s.hold(ctx)
 	if err != nil {
 		return GCReport{}, err

@@ -34,12 +34,24 @@ func settle(dir string) (generation int, older []string, err error) {
 	}
 	for _, e := range entries {
 		var n int
-		switch {
-		case isNumbered(e.Name(), freshPattern, &n):
+		if isNumbered(e.Name(), freshPattern, &n) {
 			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 				return 0, nil, err
 			}
-		case isNumbered(e.Name(), dataPattern, &n):
+		}
+	}
+	return newest(dir)
+}
+
+// newest finds the generation that counts, 0 if there is none, and lists older ones.
+func newest(dir string) (generation int, older []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, e := range entries {
+		var n int
+		if isNumbered(e.Name(), dataPattern, &n) {
 			if generation > 0 {
 				older = append(older, dataDir(dir, min(n, generation)))
 			}

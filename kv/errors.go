@@ -19,6 +19,8 @@ var (
 	// ErrDiskFull is returned by writes, Open and GC when they would eat into the reserve of free
 	// disk space. Nothing was written; after space was made the same store accepts writes again.
 	ErrDiskFull error = storeError("kv: disk is full")
+	// ErrReadOnly is returned by writes to a store whose folder may not be written.
+	ErrReadOnly error = storeError("kv: the store may be read and not written; copy the workspace to where it may be")
 	// ErrClosed is returned by every use of a store after Close.
 	ErrClosed error = storeError("kv: store is closed")
 	// ErrStale is inside the CorruptError of a record that another bucket version wrote.

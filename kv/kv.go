@@ -7,7 +7,8 @@
 //
 // A store is a folder that one process owns:
 //
-//	lock          held by flock; names the process that runs, empty after a clean Close
+//	lock          held by flock; names the process that runs, empty after a clean Close. Where the folder
+//	              may not be written, it is held together with others that only look
 //	data-000007   the Badger folder; the highest number counts, lower ones are leftovers
 //	new-000008    a copy that was not finished; removed by the next Open
 //
@@ -30,6 +31,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -43,6 +45,7 @@ type Options struct {
 	Reserve int64                           // bytes of free disk space that writes leave alone; 0 means 256 MiB
 	Holder  string                          // what another run is told about this one, such as a socket path
 	Free    func(dir string) (int64, error) // free bytes of the disk that holds dir; nil asks the system
+	Look    bool                            // a folder that may not be written is opened for reading alone
 	Warn    func(string)                    // gets warnings, one line each, from any goroutine; nil drops them
 }
 
@@ -54,6 +57,7 @@ type Store struct {
 
 	lock  *dirLock
 	dirty bool // the last holder was killed
+	looks bool // nothing is written
 	enc   *zstd.Encoder
 	fast  *zstd.Encoder // of values up to smallBytes
 	dec   *zstd.Decoder
@@ -90,7 +94,12 @@ func open(dir string, o Options, want schema) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s := newStore(dir, o)
-	lock, clean, err := lockDir(dir, o.Holder, lockTries)
+	hold := func() (*dirLock, bool, error) { return lockDir(dir, o.Holder, lockTries) }
+	if o.Look && unix.Access(dir, unix.W_OK) != nil {
+		s.looks = true
+		hold = func() (*dirLock, bool, error) { return lockShared(dir, lockTries) }
+	}
+	lock, clean, err := hold()
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +109,9 @@ func open(dir string, o Options, want schema) (*Store, error) {
 	}
 	return s, nil
 }
+
+// ReadOnly reports whether the folder may not be written, so that writes return ErrReadOnly.
+func (s *Store) ReadOnly() bool { return s.looks }
 
 // OpenMemory opens an empty store that lives in memory and ends with Close.
 func OpenMemory() (*Store, error) {
@@ -140,6 +152,9 @@ func (s *Store) openFiles(want schema) error {
 	if err := s.openCodec(); err != nil {
 		return err
 	}
+	if s.looks {
+		return s.openToLook(want)
+	}
 	free, err := s.opt.Free(s.dir)
 	if err != nil {
 		return fmt.Errorf("open store %s: ask for free space: %w", s.dir, err)
@@ -172,6 +187,37 @@ func (s *Store) openFiles(want schema) error {
 		return fmt.Errorf("open store %s: remove an older generation: %w", s.dir, err)
 	}
 	return nil
+}
+
+// openToLook opens what is there and changes no file.
+func (s *Store) openToLook(want schema) error {
+	generation, _, err := newest(s.dir)
+	if err != nil {
+		return fmt.Errorf("open store %s: %w", s.dir, err)
+	}
+	if s.generation = generation; generation == 0 {
+		return fmt.Errorf("open store %s: there is none in it yet, and it may not be written", s.dir)
+	}
+	data := dataDir(s.dir, generation)
+	if err := checkFiles(data); err != nil {
+		return fmt.Errorf("open store %s: %w", s.dir, err)
+	}
+	o := diskOptions(data, s.log, false)
+	o.ReadOnly = true
+	var db *badger.DB
+	err = sound(func() (err error) {
+		db, err = badger.Open(o)
+		return err
+	})
+	switch {
+	case err != nil && s.dirty:
+		return fmt.Errorf("open store %s: the last run that held it was killed, and what that left has to be written before it can be read: "+
+			"copy the workspace to where it may be written, and look there: %w", s.dir, err)
+	case err != nil:
+		return fmt.Errorf("open store %s for reading alone (a copy of the workspace that may be written can be looked at too): %w", s.dir, err)
+	}
+	s.start(db)
+	return s.checkSchema(want)
 }
 
 // create makes an empty store beside the place where it will be, so that a kill while Badger makes

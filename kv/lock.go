@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -19,7 +20,10 @@ const (
 
 // dirLock is a held lock. The file stays for ever: the kernel drops the lock with its process, and
 // deleting a locked file would let two processes each lock a file of that name.
-type dirLock struct{ f *os.File }
+type dirLock struct {
+	f      *os.File
+	shared bool // with others that only read
+}
 
 type lockRecord struct {
 	PID    int       `json:"pid"`
@@ -32,23 +36,13 @@ type lockRecord struct {
 // Close empties the file.
 func lockDir(dir, holder string, tries int) (l *dirLock, clean bool, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+		return nil, false, fmt.Errorf("lock store %s: %w; copy it to where it may be written", dir, err)
+	} else if err != nil {
 		return nil, false, fmt.Errorf("lock store %s: %w", dir, err)
 	}
-	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil || !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			break
-		}
-		if tries--; tries <= 0 {
-			defer f.Close()
-			return nil, false, lockedBy(dir, f)
-		}
-		time.Sleep(lockPause)
-	}
-	if err != nil {
-		f.Close()
-		return nil, false, fmt.Errorf("lock store %s: %w", dir, err)
+	if err := flock(dir, f, unix.LOCK_EX, tries); err != nil {
+		return nil, false, err
 	}
 	info, err := f.Stat()
 	if err == nil {
@@ -58,7 +52,43 @@ func lockDir(dir, holder string, tries int) (l *dirLock, clean bool, err error) 
 		f.Close()
 		return nil, false, fmt.Errorf("lock store %s: %w", dir, err)
 	}
-	return &dirLock{f}, info.Size() == 0, nil
+	return &dirLock{f: f}, info.Size() == 0, nil
+}
+
+// lockShared locks a folder that may not be written against those that write, and leaves the file as it is.
+func lockShared(dir string, tries int) (l *dirLock, clean bool, err error) {
+	f, err := os.Open(filepath.Join(dir, lockName))
+	if err != nil {
+		return nil, false, fmt.Errorf("lock store %s: %w", dir, err)
+	}
+	if err := flock(dir, f, unix.LOCK_SH, tries); err != nil {
+		return nil, false, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, false, fmt.Errorf("lock store %s: %w", dir, err)
+	}
+	return &dirLock{f: f, shared: true}, info.Size() == 0, nil
+}
+
+// flock locks f, or closes it.
+func flock(dir string, f *os.File, how, tries int) error {
+	for {
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			f.Close()
+			return fmt.Errorf("lock store %s: %w", dir, err)
+		}
+		if tries--; tries <= 0 {
+			defer f.Close()
+			return lockedBy(dir, f)
+		}
+		time.Sleep(lockPause)
+	}
 }
 
 func writeHolder(f *os.File, holder string) error {
@@ -92,6 +122,9 @@ func lockedBy(dir string, f *os.File) *LockedError {
 
 // release marks a clean end and gives the lock back.
 func (l *dirLock) release() error {
+	if l.shared {
+		return l.f.Close()
+	}
 	err := l.f.Truncate(0)
 	return errors.Join(err, l.f.Close())
 }

@@ -17,7 +17,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Example: "  assay status\n  assay status --why https://www.politifact.com/factchecks/...\n  assay status --why c_0123456789abcdef",
 		Long: help(`Count the items of every stage by reason: fresh, missing, version-changed, recipe-changed, input-changed,
 answer-changed, decided, failed-before, waiting, blocked. With --why, explain one item: a page address, a claim or
-pair id, or a table row. Works while a build runs.`, statusError, statusUsage, statusLocked),
+pair id, or a table row. Works while a build runs, and where the workspace may not be written.`, statusError, statusUsage, statusLocked),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			r, done, err := a.reader(cmd.Context())

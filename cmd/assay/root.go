@@ -178,7 +178,7 @@ func (a *app) open(ctx context.Context, o assay.OpenOptions) (*assay.Workspace, 
 
 // reader answers from the workspace, or from the process that holds it.
 func (a *app) reader(ctx context.Context) (assay.Reader, func() error, error) {
-	w, err := a.open(ctx, assay.OpenOptions{Offline: true})
+	w, err := a.open(ctx, assay.OpenOptions{Offline: true, Look: true})
 	if err == nil {
 		return w, w.Close, nil
 	}
