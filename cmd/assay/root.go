@@ -122,7 +122,7 @@ Try "assay demo": the whole pipeline on a small embedded web, offline, in second
 	cmd.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
 	for _, c := range []*cobra.Command{
 		a.initCommand(), a.demoCommand(), a.buildCommand(), a.refreshCommand(), a.statusCommand(), a.lsCommand(), a.showCommand(),
-		a.importCommand(), a.decideCommand(), a.releaseCommand(), a.verifyCommand(), a.archiveCommand(), a.gcCommand(), a.backupCommand(),
+		a.importCommand(), a.decideCommand(), a.releaseCommand(), a.reportCommand(), a.verifyCommand(), a.archiveCommand(), a.gcCommand(), a.backupCommand(),
 		a.restoreCommand(),
 		a.doctorCommand(), a.listCommand(), a.configCommand(), a.versionCommand(),
 	} {

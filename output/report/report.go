@@ -1,0 +1,250 @@
+// Package report makes the tables and pictures about a corpus that people look at and paste into papers:
+// Markdown and CSV of every table, SVG and PNG of every picture, and one page that holds them all and
+// loads nothing. It is a function of Data; the same data gives the same bytes. It stores nothing.
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"html/template"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"assay/stats"
+	"assay/stats/plot"
+)
+
+// Data is what a report tells of.
+type Data struct {
+	Name      string // of the corpus
+	Corpora   []Corpus
+	Agreement []Agreement
+	Effects   *stats.Table // effect by label of our pairs; nil where none has one
+	Zero      *stats.Table // answer without evidence by verdict, once a claim; nil where nobody asked
+	Costs     []Cost
+}
+
+// Corpus is one set of labels over claims: ours, or what an imported table published.
+type Corpus struct {
+	Name      string
+	Claims    int
+	Words     float64        // of a claim, by white space, in the mean
+	Pairs     int            // claim and document
+	Labels    stats.Table    // pairs: label by verdict
+	Claimed   stats.Table    // claims that have a label at least once, by verdict
+	Both      int            // claims with supporting and misleading
+	Unrelated int            // claims with pairs, all of them unrelated
+	Verdicts  map[string]int // claims by verdict
+}
+
+// Agreement is how two raters of the same pairs agree.
+type Agreement struct {
+	Between  string
+	Majority float64 // share of the reference's most frequent label: what a constant answer agrees in
+	Readings []stats.Agreement
+}
+
+// Cost is what the calls of a role to a model came to.
+type Cost struct {
+	Role, Endpoint, Model                 string
+	Calls, Batch                          int // Batch: of Calls, answered by a batch API
+	Prompt, Cached, Completion, Reasoning int
+	USD                                   float64
+	Unpriced                              int
+}
+
+// A Section is one part of a report.
+type Section struct {
+	Name  string
+	Doc   string
+	Of    func(Data) []Table
+	Plots func(Data) []Plot // nil: none
+}
+
+// Sections lists every section in the order of the page: one file each.
+var Sections = []Section{labels, agreement, controls, effects, cost}
+
+// A Table has a name that is unique within its section.
+type Table struct {
+	Name    string
+	Caption string
+	Head    []string
+	Rows    [][]string
+	Note    string
+}
+
+// A Plot is a picture with its file's name.
+type Plot struct {
+	Name string
+	plot.Bars
+}
+
+// Write makes the report in a folder, which is replaced, and returns the names of its files. Sections
+// that have nothing to tell are left out.
+func Write(dir string, d Data) (files []string, err error) {
+	page := pageData{Name: d.Name}
+	out := map[string][]byte{}
+	for _, s := range Sections {
+		part := pageSection{Name: s.Name, Doc: s.Doc}
+		var md strings.Builder
+		fmt.Fprintf(&md, "# %s\n\n%s\n", s.Name, s.Doc)
+		for _, t := range s.Of(d) {
+			md.WriteString("\n" + t.Markdown())
+			file := s.Name + "_" + t.Name + ".csv"
+			if out[file], err = t.CSV(); err != nil {
+				return nil, err
+			}
+			part.Tables = append(part.Tables, t)
+		}
+		if len(part.Tables) == 0 {
+			continue
+		}
+		if s.Plots != nil {
+			for _, p := range s.Plots(d) {
+				for _, format := range []string{"svg", "png"} {
+					file := s.Name + "_" + p.Name + "." + format
+					if out[file], err = p.Draw(format); err != nil {
+						return nil, err
+					}
+				}
+				svg := out[s.Name+"_"+p.Name+".svg"]
+				part.Plots = append(part.Plots, template.HTML(svg[max(bytes.Index(svg, []byte("<svg")), 0):])) // our own picture
+				fmt.Fprintf(&md, "\n![%s](%s_%s.svg)\n", p.Title, s.Name, p.Name)
+			}
+		}
+		out[s.Name+".md"] = []byte(md.String())
+		page.Sections = append(page.Sections, part)
+	}
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, page); err != nil {
+		return nil, fmt.Errorf("write report: %w", err)
+	}
+	out["index.html"] = b.Bytes()
+	for name := range out {
+		files = append(files, name)
+	}
+	slices.Sort(files)
+	return files, replace(dir, files, out)
+}
+
+// replace writes beside the folder and puts that in its place.
+func replace(dir string, files []string, out map[string][]byte) error {
+	next := filepath.Clean(dir) + ".next"
+	if err := os.RemoveAll(next); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	if err := os.MkdirAll(next, 0o755); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	for _, name := range files {
+		if err := os.WriteFile(filepath.Join(next, name), out[name], 0o644); err != nil {
+			return fmt.Errorf("write report: %w", err)
+		}
+	}
+	if old, err := os.ReadDir(dir); err == nil && len(old) > 0 && !slices.ContainsFunc(old, func(e os.DirEntry) bool { return e.Name() == "index.html" }) {
+		return fmt.Errorf("write report: %s holds something that is no report", dir)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return os.Rename(next, dir)
+}
+
+// Markdown is the table as GitHub and pandoc read it.
+func (t Table) Markdown() string {
+	var b strings.Builder
+	cell := strings.NewReplacer("|", `\|`, "\n", " ")
+	row := func(cells []string) {
+		for _, c := range cells {
+			b.WriteString("| " + cell.Replace(c) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	b.WriteString(t.Caption + "\n\n")
+	row(t.Head)
+	for i := range t.Head {
+		if i == 0 {
+			b.WriteString("|---")
+		} else {
+			b.WriteString("|---:")
+		}
+	}
+	b.WriteString("|\n")
+	for _, r := range t.Rows {
+		row(r)
+	}
+	if t.Note != "" {
+		b.WriteString("\n" + t.Note + "\n")
+	}
+	return b.String()
+}
+
+// CSV is the table with a header line.
+func (t Table) CSV() ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	if err := w.WriteAll(append([][]string{t.Head}, t.Rows...)); err != nil {
+		return nil, fmt.Errorf("write table %s: %w", t.Name, err)
+	}
+	return b.Bytes(), nil
+}
+
+type pageData struct {
+	Name     string
+	Sections []pageSection
+}
+
+type pageSection struct {
+	Name, Doc string
+	Tables    []Table
+	Plots     []template.HTML
+}
+
+var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{{.Name}}</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<style>body{font:16px/1.45 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}
+table{border-collapse:collapse;margin:1em 0}caption{text-align:left;font-weight:bold;padding:.3em 0}
+th,td{padding:.2em .8em;border-bottom:1px solid #ddd;text-align:right}th:first-child,td:first-child{text-align:left}
+.note{color:#555;font-size:.9em}svg{max-width:100%;height:auto}</style></head>
+<body><h1>{{.Name}}</h1>
+{{range .Sections}}<h2 id="{{.Name}}">{{.Name}}</h2><p>{{.Doc}}</p>
+{{range .Tables}}<table><caption>{{.Caption}}</caption><thead><tr>{{range .Head}}<th>{{.}}</th>{{end}}</tr></thead>
+<tbody>{{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
+{{end}}</tbody></table>{{with .Note}}<p class="note">{{.}}</p>{{end}}
+{{end}}{{range .Plots}}<figure>{{.}}</figure>
+{{end}}{{end}}</body></html>
+`))
+
+// thousands writes a count with commas, as papers do.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// percent is a share with one digit, or a dash where there is nothing to share.
+func percent(part, of int) string {
+	if of == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(of))
+}
+
+// slug makes a name that a file can have.
+func slug(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '_'
+	}, s)
+}

@@ -1,0 +1,85 @@
+package assay
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The published counts of RAGuard, read from its table (methods 3.1).
+func TestReportOfRAGuard(t *testing.T) {
+	real := os.Getenv("ASSAY_REAL")
+	if real == "" {
+		t.Skip("ASSAY_REAL is not set")
+	}
+	f := newFolder(t, t.TempDir())
+	f.write(ConfigName, "recipe:\n  profile: raguard\n  discover: [imported]\n  evidence: [pairs]\n")
+	f.with(func(w *Workspace) error {
+		if _, err := w.Import(t.Context(), "claims-table", filepath.Join(real, "raguard", "claims.csv"), ImportOptions{}); err != nil {
+			return err
+		}
+		dir, _, err := w.WriteReport(t.Context(), "")
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "labels.md"))
+		if err != nil {
+			return err
+		}
+		for _, want := range []string{
+			"| claims | 2,648 |", "verdict true | 1,333 |", "verdict false | 1,315 |", "| words a claim | 17.65 |", "| documents a claim | 6.2 |",
+			"| supporting | 475 | 2,210 | 2,685 |", "| misleading | 1,365 | 447 | 1,812 |", "| 11,834 | 72.5 % |",
+			"| supporting | 243 | 712 | 955 | 36.1 % |", "| misleading | 549 | 239 | 788 | 29.8 % |", "| 350 |", "| 1,255 |", "| always false | 79.5 % | 24.7 % |",
+		} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("the report lacks %q:\n%s", want, text)
+			}
+		}
+		return nil
+	})
+}
+
+// A report of what was built counts it as the release does, its costs are the records', and it says
+// nothing of a workspace that is empty.
+func TestReport(t *testing.T) {
+	f := newFolder(t, t.TempDir())
+	f.with(func(w *Workspace) error {
+		if _, _, err := w.WriteReport(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "nothing to report") {
+			t.Errorf("of an empty workspace: %v", err)
+		}
+		return nil
+	})
+	f.load("pairs", f.write("lines.jsonl", pairLine(1, "true")+pairLine(2, "false")+pairLine(3, "true")))
+	built := f.build()
+	f.with(func(w *Workspace) error {
+		d, err := w.ReportData(t.Context())
+		if err != nil {
+			return err
+		}
+		ours := d.Corpora[0]
+		if ours.Name != "ours" || ours.Claims != built.Release.Counts["claims"] || ours.Labels.Total() != built.Release.Counts["pairs"] || ours.Verdicts["true"] != 2 || ours.Words != 8 {
+			t.Errorf("ours: %+v of %v", ours, built.Release.Counts)
+		}
+		if len(d.Corpora) != 2 || d.Corpora[1].Labels.Count("supporting", "true") != 2 || len(d.Agreement) != 1 || d.Agreement[0].Readings[0].N != 3 {
+			t.Errorf("published: %+v, agreement %+v", d.Corpora[1:], d.Agreement)
+		}
+		spent, err := w.llm.Spend()
+		if err != nil {
+			return err
+		}
+		calls, usd := 0, 0.0
+		for _, c := range d.Costs {
+			calls, usd = calls+c.Calls, usd+c.USD
+		}
+		if calls != spent.Calls || calls == 0 || math.Abs(usd-spent.USD) > 1e-9 {
+			t.Errorf("costs are of %d calls for %v, records of %d for %v", calls, usd, spent.Calls, spent.USD)
+		}
+		// The builtin model has no belief of its own, so what a document does to it is not known.
+		if d.Zero.Total() != 0 || d.Effects.Count("unknown", "supporting")+d.Effects.Count("unknown", "misleading") != 3 {
+			t.Errorf("controls of %d claims, effects:\n%s", d.Zero.Total(), d.Effects)
+		}
+		return nil
+	})
+}
