@@ -213,7 +213,7 @@ type Runtime struct {
 	Endpoints      map[string]Endpoint       `yaml:"endpoints" json:"endpoints"`
 	Reddit         RedditAccess              `yaml:"reddit" json:"reddit"`
 	ArcticShift    InterfaceAddress          `yaml:"arctic_shift" json:"arctic_shift"`
-	SearXNG        InterfaceAddress          `yaml:"searxng" json:"searxng"`
+	SearXNG        SearXNGAccess             `yaml:"searxng" json:"searxng"`
 	FactCheckTools FactCheckToolsAccess      `yaml:"fact_check_tools" json:"fact_check_tools"`
 	Search         map[string]planner.Access `yaml:"search" json:"search"`       // other interfaces of recipe.planner.backend, by its name
 	MaxUSD         float64                   `yaml:"max_usd" json:"max_usd"`     // 0 means no cap

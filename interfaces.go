@@ -40,6 +40,12 @@ type InterfaceAddress struct {
 	Base string `yaml:"base" json:"base"`
 }
 
+// SearXNGAccess is where your own SearXNG is.
+type SearXNGAccess struct {
+	Base   string `yaml:"base" json:"base"`
+	AtOnce int    `yaml:"at_once" json:"at_once"` // searches that it takes at once; 0 for one
+}
+
 // asksReddit reports whether a build by this recipe needs the credentials of runtime.reddit.
 func (r Recipe) asksReddit() bool {
 	return slices.Contains(r.engines(), "reddit") || r.Planner.Posts == PostsOAuth
@@ -75,6 +81,9 @@ func (c *Config) checkInterfaces(bad func(key, format string, args ...any)) {
 	if slices.Contains(r.engines(), "searxng") {
 		checkBase("runtime.searxng.base", rt.SearXNG.Base, rt, bad)
 	}
+	if rt.SearXNG.AtOnce < 0 {
+		bad("runtime.searxng.at_once", "it cannot be negative")
+	}
 	c.checkSearch(bad)
 }
 
@@ -93,6 +102,9 @@ func (c *Config) checkSearch(bad func(key, format string, args ...any)) {
 		}
 		if !(at.USDPer1000 >= 0) || math.IsInf(at.USDPer1000, 0) {
 			bad(key+".usd_per_1000", "a price is 0 or more")
+		}
+		if at.AtOnce < 0 {
+			bad(key+".at_once", "it cannot be negative")
 		}
 		if _, err := time.Parse(time.DateOnly, at.PriceDate); at.PriceDate != "" && err != nil {
 			bad(key+".price_date", "%q is no date like 2026-11-30", at.PriceDate)
@@ -180,6 +192,7 @@ func (w *Workspace) openInterfaces(o OpenOptions) {
 	w.arctic = planner.NewArcticShift(w.fetch, rt.ArcticShift.Base)
 	if rt.SearXNG.Base != "" {
 		w.searxng = planner.NewSearXNG(w.fetch, rt.SearXNG.Base)
+		w.searxng.AtOnce = rt.SearXNG.AtOnce
 	}
 }
 

@@ -24,6 +24,7 @@ type Call struct {
 	Range     string        // part of what is there, e.g. bytes=0-99; empty for all of it
 	UserAgent string        // where the interface prescribes a form; empty for the client's own
 	Gap       time.Duration // least time between two requests to the host, if the configuration asks for less
+	AtOnce    int           // requests to the host at once, where its owner takes more than Options.PerHost; 0 for no more
 
 	// Token gives the bearer token to send; rejected is the one that the host has just refused, "" at
 	// first. It is called only for a request that leaves the machine, before that request queues for
@@ -182,6 +183,9 @@ func (c *Client) apiCall(r Call) (*call, error) {
 	call.api, call.userAgent = &r, r.UserAgent
 	if r.Gap > 0 {
 		c.limiter.setGap(hostOf(url), r.Gap)
+	}
+	if r.AtOnce > 0 {
+		c.limiter.setRoom(hostGroup(url), r.AtOnce)
 	}
 	return call, nil
 }

@@ -246,7 +246,7 @@ func New(o Options) (*Client, error) {
 	c.inner = &credentials{list: o.Credentials, guard: c.guard, limit: o.Limits.DecompressedBytes, next: c.guard}
 	c.limiter = &limiter{
 		perHost: o.PerHost, delay: max(o.Delay, 0), hostDelay: o.HostDelay, archive: c.archive, now: o.Now, sleep: o.Sleep, stats: c.stats,
-		lanes: map[string]*lane{}, crawl: map[string]time.Duration{}, gaps: map[string]time.Duration{},
+		lanes: map[string]*lane{}, crawl: map[string]time.Duration{}, gaps: map[string]time.Duration{}, rooms: map[string]int{},
 		next: &recorder{client: c, archive: c.archive, next: c.inner},
 	}
 	c.retry = &retrier{retries: max(o.Retries, 0), cap: o.RetryAfterCap, jitter: o.Jitter, now: o.Now, sleep: o.Sleep, limiter: c.limiter, next: &payer{c, o.Reserve, c.limiter}}

@@ -46,12 +46,14 @@ type limiter struct {
 	lanes map[string]*lane
 	crawl map[string]time.Duration // host => Crawl-delay of its robots.txt
 	gaps  map[string]time.Duration // host => what its interface asks for
+	rooms map[string]int           // host group => requests at once that its interface takes
 }
 
 // A lane is the queue of one host group.
 type lane struct {
 	busy   int        // slots in use
 	turn   bool       // a request holds the turn: it will be the next to start
+	room   int        // slots
 	queue  *list.List // of *waiter, in order of arrival
 	last   time.Time  // when the host was last asked, or last answered
 	gap    time.Duration
@@ -99,7 +101,7 @@ func (l *limiter) acquire(ctx context.Context, group string, c *call) (time.Dura
 		l.mu.Unlock()
 		return 0, e
 	}
-	if ln.turn || ln.busy >= l.perHost || ln.queue.Len() > 0 {
+	if ln.turn || ln.busy >= ln.room || ln.queue.Len() > 0 {
 		w := &waiter{ready: make(chan struct{}, 1)}
 		at := ln.queue.PushBack(w)
 		l.mu.Unlock()
@@ -160,18 +162,18 @@ func (l *limiter) release(group string, c *call, start time.Time, ans answer) {
 		ln.last = c.answered
 	}
 	if ans.ex.Class != "" {
-		ln.learn(ans.ex, c.answered.Sub(start), l.base(c.url), l.perHost)
+		ln.learn(ans.ex, c.answered.Sub(start), l.base(c.url), ln.room)
 	}
 	l.pass(ln)
 }
 
 // learn widens the gap after errors and slow answers and narrows it slowly after good ones.
-func (ln *lane) learn(ex Exchange, took, base time.Duration, perHost int) {
+func (ln *lane) learn(ex Exchange, took, base time.Duration, room int) {
 	switch {
 	case ex.Class == ClassThrottled || troubled(ex):
 		ln.gap = min(max(2*max(ln.gap, base), minGap), maxGap)
 	case took > slowAnswer:
-		if target := min(took/time.Duration(perHost), maxGap); target > ln.gap {
+		if target := min(took/time.Duration(room), maxGap); target > ln.gap {
 			ln.gap = (max(ln.gap, base) + target) / 2
 		}
 	default:
@@ -190,7 +192,7 @@ func troubled(ex Exchange) bool {
 // pass hands the turn to the next in the queue if there is a slot for it.
 func (l *limiter) pass(ln *lane) {
 	front := ln.queue.Front()
-	if ln.turn || ln.busy >= l.perHost || front == nil {
+	if ln.turn || ln.busy >= ln.room || front == nil {
 		return
 	}
 	w := ln.queue.Remove(front).(*waiter)
@@ -237,6 +239,17 @@ func (l *limiter) setGap(host string, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gaps[host] = d
+}
+
+// setRoom takes how many requests at once the interface of a host group takes.
+func (l *limiter) setRoom(group string, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rooms[group] = n
+	if ln := l.lanes[group]; ln != nil {
+		ln.room = max(l.perHost, n)
+		l.pass(ln)
+	}
 }
 
 // hold makes every request to the host of an address wait.
@@ -290,7 +303,7 @@ func (l *limiter) lane(group string) (*lane, error) {
 	if err != nil && !errors.As(err, &corrupt) { // a lost pause costs one request, which brings it back
 		return nil, fmt.Errorf("read what is known about %s: %w", group, err)
 	}
-	ln := &lane{queue: list.New(), parked: state}
+	ln := &lane{queue: list.New(), parked: state, room: max(l.perHost, l.rooms[group])}
 	l.lanes[group] = ln
 	return ln, nil
 }

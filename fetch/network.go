@@ -294,7 +294,7 @@ func newTransport(g *guard, o Options) *http.Transport {
 		DisableCompression:     true,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           256,
-		MaxIdleConnsPerHost:    cmp.Or(o.PerHost, 1),
+		MaxIdleConnsPerHost:    max(o.PerHost, 64), // of those that Call.AtOnce lets more in
 		IdleConnTimeout:        90 * time.Second,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ResponseHeaderTimeout:  o.Limits.Timeout,

@@ -23,6 +23,7 @@ type Access struct {
 	KeyEnv   string `yaml:"key_env,omitempty" json:"key_env,omitzero"`     // environment variable that holds the key; empty for interfaces that take none
 	EngineID string `yaml:"engine_id,omitempty" json:"engine_id,omitzero"` // of google_cse: which programmable engine (cx)
 	On       bool   `yaml:"on,omitempty" json:"on,omitzero"`               // of backends that are off by default
+	AtOnce   int    `yaml:"at_once,omitempty" json:"at_once,omitzero"`     // requests at once that the plan you pay for takes; 0 for one
 
 	// What the interface bills: USD for 1,000 requests (of x: posts read), as published on a day.
 	USDPer1000 float64 `yaml:"usd_per_1000,omitempty" json:"usd_per_1000,omitzero"`
@@ -145,7 +146,7 @@ func (e engine) search(ctx context.Context, env Env, q Query) ([]Result, error) 
 
 // call makes a request to a path of the interface.
 func (e engine) call(env Env, at Access, q Query, path string, body any) (fetch.Call, error) {
-	c := fetch.Call{URL: strings.TrimSuffix(at.Base, "/") + path, Gap: e.gap, Judge: e.judge}
+	c := fetch.Call{URL: strings.TrimSuffix(at.Base, "/") + path, Gap: e.gap, AtOnce: at.AtOnce, Judge: e.judge}
 	if body != nil {
 		var err error
 		if c.Body, err = json.Marshal(body); err != nil {

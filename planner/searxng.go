@@ -19,12 +19,17 @@ const (
 // A SearXNG asks an instance of the metasearch engine SearXNG, which asks others. All methods may be
 // called from many goroutines.
 type SearXNG struct {
+	// AtOnce is how many searches the instance takes at once, if more than one.
+	AtOnce int
+
 	web  Web
 	base string
 }
 
 // NewSearXNG makes a client of the instance at an address.
-func NewSearXNG(web Web, base string) *SearXNG { return &SearXNG{web, strings.TrimSuffix(base, "/")} }
+func NewSearXNG(web Web, base string) *SearXNG {
+	return &SearXNG{web: web, base: strings.TrimSuffix(base, "/")}
+}
 
 // searxngReply is what we read of a page of results.
 type searxngReply struct {
@@ -61,8 +66,8 @@ func (s *SearXNG) Search(ctx context.Context, text string, domains []string, k i
 	known := map[string]bool{}
 	for page := 1; page <= searxngPages && len(out) < k; page++ {
 		reply, err := s.web.Call(ctx, fetch.Call{
-			URL:   s.base + "/search?" + query("q", text+onDomains(domains), "format", "json", "pageno", fmt.Sprint(page)),
-			Judge: judgeSearXNG,
+			URL:    s.base + "/search?" + query("q", text+onDomains(domains), "format", "json", "pageno", fmt.Sprint(page)),
+			AtOnce: s.AtOnce, Judge: judgeSearXNG,
 		})
 		if err != nil {
 			return nil, err
