@@ -67,6 +67,8 @@ func carried() []carrier {
 		carry("rows", "resource", 1, func(w *Workspace) kv.Bucket[scrapers.Row] { return w.tables.Rows }),
 		carry("links", "resource", 1, func(w *Workspace) kv.Bucket[corpus.Link] { return w.tables.Links }),
 		carry("shown", "resource", 1, func(w *Workspace) kv.Bucket[corpus.Ref] { return w.tables.Shown }),
+		carry("memories", "resource", 1, func(w *Workspace) kv.Bucket[memorised] { return w.tables.Memories }),
+		carry("commits", "resource", 1, func(w *Workspace) kv.Bucket[commit] { return w.tables.Commits }),
 		carry("decisions", "resource", 1, func(w *Workspace) kv.Bucket[corpus.Decision] { return w.tables.Decisions }),
 		{name: "pool:1", kind: "resource", put: putPool, take: takePool},
 		carry(llm.BucketCalls, "metadata", llm.BucketVersion, func(w *Workspace) kv.Bucket[llm.Record] {

@@ -218,6 +218,11 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	if rep.Unclaimed, err = w.countUnclaimed(ctx); err != nil {
 		return rep, err
 	}
+	if k.reaches(KindPlan) && !o.DryRun && o.Only == "" {
+		if err := w.commitMemories(); err != nil {
+			return rep, err
+		}
+	}
 	// A fresh item spares the calls that it was made with just as a stored answer does.
 	if err := w.llm.Saved(m.ids()...); err != nil {
 		return rep, err

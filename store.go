@@ -57,6 +57,14 @@ type tables struct {
 	// Voices: claim id => the page or row that speaks for a claim which several tell.
 	Voices kv.Bucket[Voice]
 
+	// Memories: claim id => in which run the claim was first met, and the documents that its search kept. What
+	// later runs look up (methods, decision 4); written once, never changed.
+	Memories kv.Bucket[memorised]
+
+	// Commits: number => what the runs up to then remembered. Only what has a commit is remembered: a run
+	// that was killed left memories without one.
+	Commits kv.Bucket[commit]
+
 	// Decisions: (kind, id of what is decided on, number) => what one person decided; appended, never
 	// changed. An accepted candidate is a root of the release.
 	Decisions kv.Bucket[corpus.Decision]
@@ -104,6 +112,8 @@ func openTables(s *kv.Store) tables {
 		Holds:     kv.In[Stop](s, "holds", 1),
 		Drift:     kv.In[scrapers.SiteSum](s, "drift", 1),
 		Refreshes: kv.In[RefreshRun](s, "refreshes", 1),
+		Memories:  kv.In[memorised](s, "memories", 1),
+		Commits:   kv.In[commit](s, "commits", 1),
 		Decisions: kv.In[corpus.Decision](s, "decisions", 1),
 		Files:     kv.In[[]byte](s, "files", 1),
 		Reports:   kv.In[json.RawMessage](s, "reports", 1),

@@ -527,11 +527,29 @@ func (k *walk) evidence(ctx context.Context, ref corpus.Ref, c corpus.Claim, lin
 			if in.AsOf, err = k.w.asOf(ref, c); err != nil {
 				return nil, nil, ctx, err
 			}
+			if recipe.remembers() {
+				known, err := k.w.snapshot(c.ID)
+				if err != nil {
+					return nil, ctx, err
+				}
+				if known.Number > 0 {
+					in.Memory = &known
+				}
+			}
 		}
 		trace, err := pipeline.Run(ctx, k.e, stage, c.ID, in)
 		var ok bool
 		if ctx, ok, err = k.settled(ctx, "search", err); err != nil {
 			return nil, nil, ctx, err
+		}
+		if recipe.remembers() && !k.explain {
+			kept := &trace
+			if !ok {
+				kept = nil
+			}
+			if err := k.w.memorise(c.ID, kept); err != nil {
+				return nil, ctx, err
+			}
 		}
 		if ok {
 			searched = &trace
@@ -724,8 +742,9 @@ type planInput struct {
 	Date    string `json:"date,omitzero"`
 
 	// Of the agentic search alone.
-	Category corpus.Category `json:"category,omitzero"`
-	AsOf     string          `json:"as_of,omitzero"`
+	Category corpus.Category   `json:"category,omitzero"`
+	AsOf     string            `json:"as_of,omitzero"`
+	Memory   *planner.Snapshot `json:"memory,omitempty"`
 }
 
 // promptRecipe is a stage's part of the recipe together with the wording of its prompts, so that a
@@ -800,6 +819,13 @@ func (s stages) plan() pipeline.Stage[planInput, corpus.Trace] {
 		Do: func(ctx context.Context, in planInput) (corpus.Trace, error) {
 			env := s.w.planEnv()
 			env.AsOf = in.AsOf
+			if in.Memory != nil {
+				known, err := s.w.recollections()
+				if err != nil {
+					return corpus.Trace{}, err
+				}
+				env.Memory, env.Snapshot = known, *in.Memory
+			}
 			return planner.Plan(ctx, env, settings,
 				corpus.Claim{ID: in.ID, Text: in.Text, Speaker: in.Speaker, StatedDate: in.Date, Category: in.Category})
 		},

@@ -62,6 +62,7 @@ type Workspace struct {
 	leads   sync.Map // lead keys written in this process
 	readers slots
 	corrupt corruptions
+	memory  memory
 	replays bool // models answer from the store alone
 	now     func() time.Time
 	watch   watch

@@ -197,6 +197,7 @@ type Trace struct {
 	ClaimID    string      `json:"claim_id"`
 	Policy     string      `json:"policy"`
 	AsOf       string      `json:"as_of,omitzero"`
+	Memory     string      `json:"memory,omitzero"` // snapshot of what earlier runs kept, that the search could read
 	Queries    []string    `json:"queries"`
 	Candidates []Candidate `json:"candidates"`    // best first
 	Call       string      `json:"call,omitzero"` // the model call that wrote the queries

@@ -170,7 +170,7 @@ func explore(ctx context.Context, env Env, s Settings, c corpus.Claim) (corpus.T
 		return corpus.Trace{}, fmt.Errorf("plan %s: the agentic search needs a model and a reader of documents", c.ID)
 	}
 	a := &agent{env: env, s: s, claim: c}
-	a.trace = corpus.Trace{ClaimID: c.ID, Policy: s.Policy, AsOf: env.AsOf, Queries: []string{}, Candidates: []corpus.Candidate{}}
+	a.trace = corpus.Trace{ClaimID: c.ID, Policy: s.Policy, AsOf: env.AsOf, Memory: env.Snapshot.ID, Queries: []string{}, Candidates: []corpus.Candidate{}}
 	a.st = newState(c, env.AsOf)
 	for _, t := range Tools {
 		if (len(s.Agent.Tools) == 0 || slices.Contains(s.Agent.Tools, t.Name)) && (t.Ready == nil || t.Ready(env, s)) {
@@ -287,13 +287,21 @@ func (a *agent) use(ctx context.Context, s *corpus.Step) error {
 		s.Outcome = "empty"
 	}
 	for i, r := range seen.Results {
-		finds, err := a.find(ctx, tool, *s, r, corpus.Hit{Variant: len(a.trace.Queries) - 1, Rank: i + 1, Source: a.s.Agent.engine(tool.Name)})
+		finds, err := a.find(ctx, tool, *s, r, corpus.Hit{Variant: len(a.trace.Queries) - 1, Rank: i + 1, Source: a.source(tool)})
 		if err != nil {
 			return err
 		}
 		s.Results = append(s.Results, finds...)
 	}
 	return nil
+}
+
+// source names what a tool searches.
+func (a *agent) source(tool Tool) string {
+	if tool.Name == memoryTool.Name {
+		return sourceMemory
+	}
+	return a.s.Agent.engine(tool.Name)
 }
 
 // A located document is one with the address at which it can be read again, or why it cannot be read.
@@ -438,6 +446,10 @@ func (a *agent) weigh(ctx context.Context, s corpus.Step, l located, hit corpus.
 		return f, nil
 	}
 	a.st.add(doc, l.address, hit)
+	if known && hit.Source == sourceMemory && a.st.analysed(doc.ID, s.Subclaim) {
+		f.Kept, f.Reason = true, DropKnown // a recollection adds nothing to what was found
+		return f, nil
+	}
 	item, err := evidence.Read(ctx, a.env.model(&a.st), a.s.Agent.Analysis, a.st.matter(s.Subclaim), doc)
 	var failed *evidence.Failure
 	switch {
@@ -457,6 +469,12 @@ func (a *agent) weigh(ctx context.Context, s corpus.Step, l located, hit corpus.
 		item.Flags = corpus.AddFlag(item.Flags, FlagUndated)
 	case a.after(doc.PublishedAt):
 		item.Flags = corpus.AddFlag(item.Flags, FlagLate)
+	}
+	if a.st.recalled(doc.ID) {
+		item.SourceClass = sourceMemory
+		if item.Attribution == corpus.AttributionPrimary {
+			item.Attribution = corpus.AttributionNone
+		}
 	}
 	a.st.read(item)
 	f.Kept = true

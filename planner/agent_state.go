@@ -24,6 +24,7 @@ type state struct {
 	items     []corpus.Evidence
 	found     []corpus.Candidate
 	places    map[string]int // of found, by document id
+	unsettled bool           // something was read since the origins were found
 }
 
 // A trial is one action that was taken.
@@ -85,6 +86,7 @@ func (s *state) note(f corpus.Find, hit corpus.Hit) {
 
 // read keeps what a document says about a subclaim.
 func (s *state) read(e corpus.Evidence) {
+	s.unsettled = true
 	for i, have := range s.items {
 		if have.DocumentID == e.DocumentID && have.SubclaimID == e.SubclaimID {
 			s.items[i] = e
@@ -94,9 +96,24 @@ func (s *state) read(e corpus.Evidence) {
 	s.items = append(s.items, e)
 }
 
+// analysed reports whether a document was read for a subclaim.
+func (s *state) analysed(id, subclaim string) bool {
+	return slices.ContainsFunc(s.items, func(e corpus.Evidence) bool { return e.DocumentID == id && e.SubclaimID == subclaim })
+}
+
+// recalled reports whether the memory alone led to a document.
+func (s *state) recalled(id string) bool {
+	at, ok := s.places[id]
+	return ok && !slices.ContainsFunc(s.found[at].Hits, func(h corpus.Hit) bool { return h.Source != sourceMemory })
+}
+
 // settle finds the origins of what was read. It is called after each step, so that what follows reads one
 // state.
 func (s *state) settle() (err error) {
+	if !s.unsettled {
+		return nil
+	}
+	s.unsettled = false
 	s.items, err = evidence.Origins(s.items, s.documents)
 	return err
 }

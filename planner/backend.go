@@ -126,6 +126,11 @@ type Env struct {
 	// nobody is asked for them.
 	Comments func(ctx context.Context, id string) ([]corpus.Document, error)
 
+	// Memory is what earlier runs kept for other claims, and Snapshot how much of it the claim may know
+	// (methods, decision 4).
+	Memory   *Memory
+	Snapshot Snapshot
+
 	// The interfaces that the other backends ask; nil for one that is not set up.
 	Reddit      *Reddit
 	ArcticShift *ArcticShift

@@ -33,6 +33,7 @@ var Tools = []Tool{
 	calcTool,
 	decomposeTool,
 	factcheckTool,
+	memoryTool,
 	newsTool,
 	redditTool,
 	stopTool,
