@@ -176,13 +176,16 @@ func (a *agent) refuse(c choice) string {
 func (a *agent) repeats(t Tool, query string) bool { return askedBefore(a.st.tried, t.Name, query) }
 
 func askedBefore(tried []trial, tool, query string) bool {
-	want := llm.HashEmbed(query, 0)
+	var want []float32
 	for _, b := range tried {
 		if b.tool.Name != tool {
 			continue
 		}
 		if strings.EqualFold(b.query, query) {
 			return true
+		}
+		if want == nil {
+			want = llm.HashEmbed(query, 0)
 		}
 		likeness := 0.0
 		for i, v := range llm.HashEmbed(b.query, 0) {

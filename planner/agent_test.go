@@ -320,9 +320,10 @@ func TestAgentFails(t *testing.T) {
 	was := Backends
 	defer func() { Backends = was }()
 	for name, cause := range map[string]error{
-		"an engine that is down":   &APIError{API: "library", Reason: ReasonUnavailable},
-		"an engine that throttles": &APIError{API: "library", Reason: ReasonRateLimit},
-		"no money":                 llm.ErrBudget,
+		"an engine that is down":    &APIError{API: "library", Reason: ReasonUnavailable},
+		"an engine that gives HTML": &APIError{API: "library", Reason: ReasonBadReply, Detail: "html where JSON was asked for"},
+		"an engine that throttles":  &APIError{API: "library", Reason: ReasonRateLimit},
+		"no money":                  llm.ErrBudget,
 	} {
 		l := &library{fails: cause}
 		Backends = append(slices.Clone(was), Backend{Name: "library", Search: l.search})
@@ -410,9 +411,11 @@ func TestWriteTrace(t *testing.T) {
 	}
 	for _, want := range []string{
 		"search for c_1 by policy gpe, as of 2021-12-31\n  s1  " + bridge,
-		`1. web_support "Marsh Bridge Ostrow closed 14 months" for s1 (guard instead of "stop": evidence_too_thin: support was not searched for) -> done`,
+		`1. web_support "Marsh Bridge Ostrow closed 14 months" for s1 -> done, `,
+		"      the model wanted \"stop\", refused: evidence_too_thin (the evidence does not suffice, and more can be searched for)\n      why (guard): support was not searched for\n",
+		"evidence:\n  s1  2 independent items support it, 1 refute it\n",
 		"kept    " + corpus.DocumentID(bridgeStop) + " " + bridgeStop + "\n",
-		"(known)", "s1 refutes ", "never closed for 14 months.\"\n", "ended: sufficient after 3 steps\n",
+		"(known)", "s1 refutes ", "never closed for 14 months.\"\n", "ended: sufficient (every statement has two independent items that bear on it, and either side was searched for) after 3 steps\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, b.String())
@@ -422,5 +425,109 @@ func TestWriteTrace(t *testing.T) {
 	plain := corpus.Trace{ClaimID: "c_2", Policy: PolicyRAGuard, Queries: []string{"harbor tolls"}, Candidates: []corpus.Candidate{{DocumentID: "d_1", URL: "https://a.example/", Reason: DropBelowCut}}}
 	if err := WriteTrace(&b, plain); err != nil || b.String() != "search for c_2 by policy raguard\n 1. \"harbor tolls\"\n      dropped d_1 https://a.example/ (below_cut)\n" {
 		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
+// TestAgentRemembers lets a search look things up in what earlier runs kept for another claim.
+func TestAgentRemembers(t *testing.T) {
+	l := bridgeLibrary()
+	earlier := l.explores(t, &director{}, bridge, nil)
+	m := NewMemory()
+	m.Add(1, Recollect(earlier))
+	m.Add(2, []Recollection{{DocumentID: corpus.DocumentID(bridgeStop), URL: bridgeStop, Words: hashWords("Marsh Bridge closed")}})
+	if m.Len(0) != 0 || m.Len(1) != 4 || m.Len(2) != 5 || m.Len(7) != 5 || (*Memory)(nil).Len(1) != 0 {
+		t.Errorf("it remembers %d, %d and %d documents", m.Len(0), m.Len(1), m.Len(2))
+	}
+	if got := m.Search(1, "Marsh Bridge closed", 2); len(got) != 2 {
+		t.Errorf("two documents are %+v", got)
+	}
+	if got := m.Search(2, "Marsh Bridge closed", 9); len(got) != 4 { // one document, kept for two claims, once
+		t.Errorf("all documents are %+v", got)
+	}
+	for query, n := range map[string]int{"ferry timetable": 0, "bridge of paper clips and glue": 0, "": 0, "the of it": 0} {
+		if got := m.Search(2, query, 9); len(got) != n {
+			t.Errorf("%q finds %+v", query, got)
+		}
+	}
+	first := true
+	asks := &director{says: func(ActVars) (string, llm.Outcome) {
+		if first {
+			first = false
+			return `{"action":"memory","query":"Marsh Bridge closed","subclaim_id":"s1","why":"it was asked before"}`, ""
+		}
+		return "", ""
+	}}
+	was := Backends
+	Backends = append(slices.Clone(Backends), Backend{Name: "library", Search: l.search})
+	defer func() { Backends = was }()
+	search := func(snapshot Snapshot, d *director, actions int) corpus.Trace {
+		t.Helper()
+		env := l.env(d)
+		env.Memory, env.Snapshot = m, snapshot
+		trace, err := Plan(t.Context(), env, Settings{Policy: PolicyAgent, Agent: &Agent{Engines: map[string]string{"*": "library"}, MaxActions: actions}},
+			corpus.Claim{ID: "c_2", Text: bridge, StatedDate: "2021-06-01"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return trace
+	}
+	trace := search(Snapshot{1, "m_1"}, asks, 1)
+	if trace.Memory != "m_1" || trace.Steps[0].Answer != "4 of the 4 documents that snapshot m_1 remembers" || len(trace.Evidence) != 4 {
+		t.Errorf("memory %q, step %+v, %d items", trace.Memory, trace.Steps[0], len(trace.Evidence))
+	}
+	for _, e := range trace.Evidence {
+		if e.SourceClass != sourceMemory || e.Attribution == corpus.AttributionPrimary {
+			t.Errorf("what was recalled counts as %s, %s", e.SourceClass, e.Attribution)
+		}
+	}
+	first = true
+	for _, e := range search(Snapshot{1, "m_1"}, asks, 8).Evidence { // the web finds them by itself
+		if e.SourceClass == sourceMemory {
+			t.Errorf("what was found again counts as recalled: %+v", e)
+		}
+	}
+	first = true
+	if s := search(Snapshot{}, asks, 1).Steps[0]; s.Refused != RefusedTool {
+		t.Errorf("without anything to remember the tool gives %+v", s)
+	}
+}
+
+// TestAgentIsNotFooled has models and engines that never behave: every search ends, and tells how.
+func TestAgentIsNotFooled(t *testing.T) {
+	n := 0
+	for name, says := range map[string]func(ActVars) (string, llm.Outcome){
+		"a model that never stops": func(v ActVars) (string, llm.Outcome) {
+			n++
+			return fmt.Sprintf(`{"action":"web_support","query":"%s","subclaim_id":"s1","why":"more"}`, strings.Repeat(string(rune('a'+n%26)), 5+n)), ""
+		},
+		"a model that invents tools": func(ActVars) (string, llm.Outcome) {
+			return `{"action":"shell","query":"rm -rf /","subclaim_id":"s1","why":"why not"}`, ""
+		},
+		"a model that wants calc for ever": func(ActVars) (string, llm.Outcome) {
+			n++
+			return fmt.Sprintf(`{"action":"calc","query":"%d + 1","subclaim_id":"s1","why":"more"}`, n), ""
+		},
+		"a model that writes a page of HTML": func(ActVars) (string, llm.Outcome) { return "<html><body>502 Bad Gateway</body></html>", "" },
+		"a model that writes half an object": func(ActVars) (string, llm.Outcome) { return `{"action":"web_support","query":"Mar`, "" },
+		"a model that takes it apart for ever": func(ActVars) (string, llm.Outcome) {
+			return `{"action":"decompose","query":"","subclaim_id":"","why":""}`, ""
+		},
+		"a model that speaks of other statements": func(ActVars) (string, llm.Outcome) {
+			return `{"action":"web_support","query":"x y","subclaim_id":"s99","why":""}`, ""
+		},
+		"a model whose calls are cut off": func(ActVars) (string, llm.Outcome) { return "", llm.OutcomeTruncated },
+	} {
+		for _, l := range []*library{bridgeLibrary(), {empty: true}, {fails: &APIError{API: "library", Reason: ReasonBadRequest}}} {
+			d := &director{says: says}
+			trace := l.explores(t, d, bridge, nil)
+			if trace.Stop == "" || len(trace.Steps) > 8 || d.asks > 8+30 {
+				t.Errorf("%s ends with %q after %d steps and %d calls", name, trace.Stop, len(trace.Steps), d.asks)
+			}
+			for _, s := range trace.Steps {
+				if s.Outcome == "" || s.By == "guard" && s.Refused == "" {
+					t.Errorf("%s: step without an outcome or a reason: %+v", name, s)
+				}
+			}
+		}
 	}
 }
