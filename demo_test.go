@@ -74,6 +74,12 @@ func seenPairs(t *testing.T, w *Workspace) []seenPair {
 // override the shipped ones.
 func buildDemo(t *testing.T, web *DemoWeb, prompts map[string]string) (*Workspace, BuildReport) {
 	t.Helper()
+	return buildDemoBy(t, web, DemoConfig(), prompts)
+}
+
+// buildDemoBy builds it with another configuration.
+func buildDemoBy(t *testing.T, web *DemoWeb, config []byte, prompts map[string]string) (*Workspace, BuildReport) {
+	t.Helper()
 	server := httptest.NewServer(web)
 	t.Cleanup(server.Close)
 	dump, err := web.Dump()
@@ -81,7 +87,7 @@ func buildDemo(t *testing.T, web *DemoWeb, prompts map[string]string) (*Workspac
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	files := map[string][]byte{ConfigName: DemoConfig(), "posts.ndjson": dump}
+	files := map[string][]byte{ConfigName: config, "posts.ndjson": dump}
 	for name, text := range prompts {
 		files[filepath.Join("prompts", name+".txt")] = []byte(text)
 	}
@@ -541,4 +547,81 @@ func providerKnowledge(d ast.Decl) (found []ast.Node) {
 		return true
 	})
 	return found
+}
+
+// demoSearches builds the demo's web with the agentic search, as its configuration says to, and returns the
+// searches by the claim's text. Posts with an id of without are not there.
+func demoSearches(t *testing.T, without ...string) map[string]corpus.Trace {
+	t.Helper()
+	web := demoWeb(t)
+	web.Posts = slices.DeleteFunc(web.Posts, func(p demoPost) bool { return slices.Contains(without, p.ID) })
+	config := strings.NewReplacer("# policy: gpe", "policy: gpe", "# agent: {", "agent: {").Replace(string(DemoConfig()))
+	if config == string(DemoConfig()) {
+		t.Fatal("the demo's configuration does not tell how to search step by step")
+	}
+	w, rep := buildDemoBy(t, web, []byte(config), nil)
+	if unplanned := web.Unplanned(rep.Pipeline); len(unplanned) > 0 {
+		t.Errorf("failed without being planned: %v", unplanned)
+	}
+	e := w.newEngine(pipeline.Options{Explain: true})
+	defer w.runs(e)()
+	var mu sync.Mutex
+	out := map[string]corpus.Trace{}
+	k := &walk{w: w, e: e, explain: true, stages: stages{w}, until: KindPlan, visit: visitor{
+		trace: func(c corpus.Claim, tr corpus.Trace, _ []corpus.Link) error {
+			mu.Lock()
+			defer mu.Unlock()
+			out[corpus.Wording(c.Text)] = tr
+			return nil
+		},
+	}}
+	if err := k.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(out) != len(web.Claims) {
+		t.Fatalf("%d searches for %d claims", len(out), len(web.Claims))
+	}
+	return out
+}
+
+func actionsOf(tr corpus.Trace) string {
+	var out []string
+	for _, s := range tr.Steps {
+		out = append(out, s.Action)
+	}
+	return strings.Join(out, " ")
+}
+
+// Step by step, the demo's searches go different ways and end for different reasons; what is found decides
+// what comes next, and sums are done.
+func TestDemoSearchesStepByStep(t *testing.T) {
+	found := demoSearches(t)
+	ways, ends := map[string]int{}, map[string]int{}
+	for _, tr := range found {
+		ways[actionsOf(tr)]++
+		ends[tr.Stop]++
+	}
+	t.Logf("ends %v, ways %v", ends, ways)
+	if len(ways) < 4 || len(ends) < 3 {
+		t.Errorf("%d ways %v and %d ends %v; want at least 4 and 3", len(ways), ways, len(ends), ends)
+	}
+	sums := false
+	for text, tr := range found {
+		if !strings.Contains(text, "from 40 to 50") {
+			continue
+		}
+		for _, s := range tr.Steps {
+			sums = sums || s.Action == "calc" && s.Answer == "change from 40 to 50 = 25%"
+		}
+	}
+	if !sums {
+		t.Error("nobody calculates what a rise from 40 to 50 is")
+	}
+	// dm002 is the one post before the check that denies what the toll did.
+	poorer := demoSearches(t, "dm002")
+	for text, tr := range found {
+		if strings.Contains(text, "Lakeford bridge doubled") && actionsOf(tr) == actionsOf(poorer[text]) {
+			t.Errorf("%s: without the post that refutes it the search takes the same actions: %s", text, actionsOf(tr))
+		}
+	}
 }
