@@ -30,7 +30,7 @@ type book struct {
 }
 
 func newBook() *book {
-	return &book{asked: map[string][]int{}, flying: map[string]map[int]int{"web": {}, "model": {}}, most: map[string]int{}}
+	return &book{asked: map[string][]int{}, flying: map[string]map[int]int{"web": {}, "model": {}, "search": {}}, most: map[string]int{}}
 }
 
 // Runs tell themselves apart to the web by their contact and to the model by its address.
@@ -51,7 +51,7 @@ func (b *book) over(t *testing.T, kind string, h http.Handler) *httptest.Server 
 		if err != nil {
 			t.Errorf("a request of no run: %s by %s", r.URL, r.UserAgent())
 		}
-		name := "web " + r.Host + r.URL.RequestURI()
+		name := kind + " " + r.Host + r.URL.RequestURI()
 		if kind == "model" {
 			name = fmt.Sprintf("model %x", sha256.Sum256(body))
 		}
@@ -117,7 +117,7 @@ func (b *book) check(t *testing.T, limit map[string]int) {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	lost := map[string]map[int]int{"web": {}, "model": {}} // kind => run => requests that it made in vain
+	lost := map[string]map[int]int{"web": {}, "model": {}, "search": {}} // kind => run => requests that it made in vain
 	for name, runs := range b.asked {
 		kind, _, _ := strings.Cut(name, " ")
 		for i, run := range runs[:len(runs)-1] {
