@@ -33,9 +33,11 @@ fuzz:
 interop: build
 	.ci/interop $(BIN)
 
-# A real small model on loopback labels pairs of the published sample; server and model are installed into .e2e.
+# A real small model on loopback labels pairs of the published sample and searches for its claims step by step; server
+# and model are installed into .e2e.
 e2e-model: build
 	python3 .ci/e2e_model.py $(BIN)
+	python3 .ci/e2e_agent.py $(BIN)
 
 clean:
 	rm -rf bin
