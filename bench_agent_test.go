@@ -194,7 +194,7 @@ func (s *agentStub) complete(rw http.ResponseWriter, r *http.Request) {
 		if m := agentClaim.FindStringSubmatch(asked); m != nil {
 			n = m[1]
 		}
-		answer = map[string]any{"action": tool, "query": "Village number " + n + " " + agentWords[taken%agentActions], "subclaim_id": "s1", "why": "nothing settles it yet"}
+		answer = map[string]any{"action": tool, "query": "Village number " + n + " " + agentWords[taken%agentActions] + " " + agentWords[(taken+1)%agentActions], "subclaim_id": "s1", "why": "nothing settles it yet"}
 	}
 	content, err := json.Marshal(answer)
 	if err == nil {

@@ -530,7 +530,7 @@ func (k *walk) evidence(ctx context.Context, ref corpus.Ref, c corpus.Claim, lin
 			if recipe.remembers() {
 				known, err := k.w.snapshot(c.ID)
 				if err != nil {
-					return nil, ctx, err
+					return nil, nil, ctx, err
 				}
 				if known.Number > 0 {
 					in.Memory = &known
@@ -548,7 +548,7 @@ func (k *walk) evidence(ctx context.Context, ref corpus.Ref, c corpus.Claim, lin
 				kept = nil
 			}
 			if err := k.w.memorise(c.ID, kept); err != nil {
-				return nil, ctx, err
+				return nil, nil, ctx, err
 			}
 		}
 		if ok {

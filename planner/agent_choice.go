@@ -70,7 +70,7 @@ var Act = llm.MustLoadTemplate(prompts, llm.Template{
 	Schema: json.RawMessage(`{"type":"object","properties":{"action":{"type":"string"},"query":{"type":"string"},"subclaim_id":{"type":"string"},"why":{"type":"string"}},` +
 		`"required":["action","query","subclaim_id","why"],"additionalProperties":false}`),
 	Builtin:        builtinAct,
-	BuiltinVersion: 1,
+	BuiltinVersion: 2,
 })
 
 func builtinAct(vars any) (json.RawMessage, error) {
@@ -326,7 +326,7 @@ func recommend(v ActVars) (choice, bool) {
 	if has(todayTool.Name) && relativeTime.MatchString(v.Claim) {
 		return choice{Action: todayTool.Name, Why: "it speaks of a time that only a date makes sense of"}, true
 	}
-	open := 0
+	open, spent := 0, 0
 	for _, s := range v.Subclaims {
 		if s.Status == "resolved" {
 			continue
@@ -335,6 +335,7 @@ func recommend(v ActVars) (choice, bool) {
 			return choice{calcTool.Name, e, s.ID, "its numbers can be checked against each other"}, true
 		}
 		if s.Status == "spent" {
+			spent++
 			continue
 		}
 		open++
@@ -343,7 +344,11 @@ func recommend(v ActVars) (choice, bool) {
 		}
 	}
 	if open == 0 && has(stopTool.Name) {
-		return choice{Action: stopTool.Name, Why: "nothing is open"}, true
+		why := "every statement is resolved"
+		if spent > 0 {
+			why = "no search is left for what is open"
+		}
+		return choice{Action: stopTool.Name, Why: why}, true
 	}
 	return choice{}, false
 }

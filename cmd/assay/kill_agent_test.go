@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // agentWays are the actions that the stub's model takes for each claim, and what it looks for.
@@ -96,7 +99,7 @@ func TestAgentKillAtRandomMoments(t *testing.T) {
 	limit := map[string]int{"web": 1, "model": 4, "search": 4}
 	calm, calmBook, _ := agentLab(t, n, 4)
 	first := calm.build(0)
-	want := sums(t, first.Release.Dir)
+	want := tables(t, first.Release.Dir)
 	calls, searches := calmBook.distinct("model"), calmBook.distinct("search")
 	if searches != len(agentWays)*n || calls != (3*len(agentWays)+1)*n || first.Release.Counts["pairs"] != len(agentWays)*n {
 		t.Fatalf("%d searches, %d calls, %d pairs", searches, calls, first.Release.Counts["pairs"])
@@ -104,8 +107,8 @@ func TestAgentKillAtRandomMoments(t *testing.T) {
 	calmBook.check(t, limit)
 	for _, workers := range []int{1, 16} {
 		l, _, _ := agentLab(t, n, workers)
-		if got := sums(t, l.build(0).Release.Dir); got != want {
-			t.Errorf("release of %d workers:\n%s\nof 4:\n%s", workers, got, want)
+		if got := tables(t, l.build(0).Release.Dir); got != want {
+			t.Errorf("release of %d workers (-4 workers +%d):\n%s", workers, workers, cmp.Diff(want, got))
 		}
 	}
 
@@ -138,6 +141,27 @@ func TestAgentKillAtRandomMoments(t *testing.T) {
 	agentFinish(t, l, b, model, run+1, want, calls, searches, limit)
 }
 
+// retrieved is when a page was retrieved, which is another moment in every workspace.
+var retrieved = regexp.MustCompile(`"retrieved_at":"[^"]*"`)
+
+// tables are the tables of a release, but for the moments at which pages were retrieved.
+func tables(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	files, err := filepath.Glob(filepath.Join(dir, "data", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has the tables %v, %v", dir, files, err)
+	}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s\n%s", filepath.Base(path), retrieved.ReplaceAll(data, nil))
+	}
+	return b.String()
+}
+
 // killAt kills a build when its moment comes, or after a while.
 func killAt(b *book, cmd *exec.Cmd, moment string, rng *rand.Rand) *time.Timer {
 	after := time.Hour
@@ -154,8 +178,8 @@ func agentFinish(t *testing.T, l *lab, b *book, model string, run int, want stri
 	t.Helper()
 	l.env = b.env(run, model)
 	r := l.build(0)
-	if got := sums(t, r.Release.Dir); got != want {
-		t.Errorf("release after kills:\n%s\nundisturbed:\n%s", got, want)
+	if got := tables(t, r.Release.Dir); got != want {
+		t.Errorf("release (-undisturbed +after kills):\n%s", cmp.Diff(want, got))
 	}
 	b.check(t, limit)
 	if got := b.distinct("model"); got != calls {
