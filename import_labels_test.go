@@ -65,3 +65,38 @@ func TestContradictingLabels(t *testing.T) {
 		})
 	}
 }
+
+// RAGuard tells a label twice, in its claims and in its documents: where they differ the pair is named and has
+// none, whichever came first.
+func TestLabelsOfClaimsAndDocuments(t *testing.T) {
+	const claims = "Claim ID,Claim,Verdict,Document IDs,Document Labels,Original Verdict\n3,The village has three wells.,True,\"[7, 8]\",\"['supporting', 'unrelated']\",true\n"
+	const documents = "Document ID,Title,Full Text,Claim ID,Document Label,Link\n7,Wells,We dug the third well of the village in spring.,3,misleading,\n8,Bridge,The bridge of the village was painted green.,3,unrelated,\n"
+	for _, order := range [][2]string{{"claims-table", "pairs"}, {"pairs", "claims-table"}} {
+		f := newFolder(t, t.TempDir())
+		f.with(func(w *Workspace) error {
+			var problems []string
+			for _, kind := range order {
+				text := map[string]string{"claims-table": claims, "pairs": documents}[kind]
+				r, err := w.Import(t.Context(), kind, f.write(kind+".csv", text), ImportOptions{})
+				if err != nil {
+					return err
+				}
+				problems = append(problems, r.Problems...)
+			}
+			if len(problems) != 1 || !strings.HasPrefix(problems[0], "row 1") || !strings.Contains(problems[0], "claim 3") || !strings.HasSuffix(problems[0], "neither label is used") {
+				t.Errorf("%v: problems %q", order, problems)
+			}
+			labels := map[string]string{}
+			for e, err := range w.tables.Links.Scan("", "") {
+				if err != nil {
+					return err
+				}
+				labels[e.Value.DocumentID] = string(e.Value.Label)
+			}
+			if diff := cmp.Diff(map[string]string{"raguard:7": "", "raguard:8": "unrelated"}, labels); diff != "" {
+				t.Errorf("%v: labels (-want +got):\n%s", order, diff)
+			}
+			return nil
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -172,10 +173,17 @@ func (rows *rowWriter) put(key string, row scrapers.Row, replaces bool) error {
 		l.Row = rows.table + "/" + row.Key
 		key := linkKey(l)
 		now[key] = true
-		if has, err := rows.w.tables.Links.Has(key); err != nil {
+		stored, has, err := rows.w.tables.Links.Get(key)
+		if corrupt := (*kv.CorruptError)(nil); err != nil && !errors.As(err, &corrupt) {
 			return err
-		} else if has {
-			continue
+		}
+		if has && err == nil {
+			if l.Label == "" || l.Label == stored.Label {
+				continue
+			}
+			rows.contradicted(row, l, stored.Label)
+			l = stored
+			l.Label = "" // nobody knows which of the two holds
 		}
 		op, err := rows.w.tables.Links.PutOp(key, l)
 		if err != nil {
@@ -195,6 +203,16 @@ func (rows *rowWriter) put(key string, row scrapers.Row, replaces bool) error {
 		}
 	}
 	return nil
+}
+
+// contradicted names a pair to which the table gives another label than the import of pairs that came before.
+func (rows *rowWriter) contradicted(row scrapers.Row, l corpus.Link, before corpus.StanceLabel) {
+	rows.r.Counts["conflicts"]++
+	was := "has no label because imports contradicted each other"
+	if before != "" {
+		was = "is " + string(before) + " in the one imported before"
+	}
+	rows.r.problem("row %d of %s: the pair of claim %s and %s is %s here and %s; neither label is used", row.At, filepath.Base(rows.r.Path), row.Key, l.DocumentID, l.Label, was)
 }
 
 func (rows *rowWriter) flush() error {
