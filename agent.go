@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	analysis "assay/annotate/evidence"
@@ -74,6 +75,13 @@ func (c *Config) checkAgent(bad func(key, format string, args ...any), oneOf fun
 	oneOf("recipe.planner.agent.gone", cmp.Or(a.Gone, string(planner.GoneWayback)), string(planner.GoneWayback))
 	if a.Comments > 0 && c.Recipe.agentic() && c.Recipe.Planner.Posts != PostsOAuth {
 		bad("recipe.planner.agent.comments", "threads are read from Reddit's interface: set recipe.planner.posts to %s, or comments to 0", PostsOAuth)
+	}
+	for key, domains := range map[string][]string{"newsrooms": a.Newsrooms, "fact_checkers": a.FactCheckers, "mirrors": a.Mirrors} {
+		for _, d := range domains {
+			if corpus.RegistrableDomain(d) != d || !strings.Contains(d, ".") {
+				bad("recipe.planner.agent."+key, "%q is no domain like bbc.co.uk, without www and path: no address would be on it", d)
+			}
+		}
 	}
 	tools := names(planner.Tools, func(t planner.Tool) string { return t.Name })
 	for _, t := range a.Tools {

@@ -35,7 +35,7 @@ var catalog = []struct {
 }{
 	{"backends", func() []Entry {
 		return entries(planner.Backends, func(b planner.Backend) Entry {
-			return Entry{Name: b.Name, Version: strconv.Itoa(b.Version), Proven: b.Proven, Doc: b.Doc}
+			return Entry{Name: b.Name, Version: strconv.Itoa(b.Version), Proven: b.Proven, Reference: b.Reference, Doc: b.Doc}
 		})
 	}},
 	{"categories", func() []Entry {
@@ -44,7 +44,9 @@ var catalog = []struct {
 		})
 	}},
 	{"dumps", func() []Entry {
-		return entries(planner.Dumps, func(d planner.Dump) Entry { return Entry{Name: d.Name, Proven: d.Proven, Doc: d.Doc} })
+		return entries(planner.Dumps, func(d planner.Dump) Entry {
+			return Entry{Name: d.Name, Proven: d.Proven, Reference: d.Reference, Doc: d.Doc}
+		})
 	}},
 	{"endpoint-profiles", func() []Entry {
 		return entries(llm.Profiles, func(p llm.Profile) Entry {
@@ -111,7 +113,9 @@ var catalog = []struct {
 		})
 	}},
 	{"tools", func() []Entry {
-		return entries(planner.Tools, func(t planner.Tool) Entry { return Entry{Name: t.Name, Version: strconv.Itoa(t.Version), Doc: t.Doc} })
+		return entries(planner.Tools, func(t planner.Tool) Entry {
+			return Entry{Name: t.Name, Version: strconv.Itoa(t.Version), Proven: t.Proven, Reference: t.Reference, Doc: t.Doc}
+		})
 	}},
 }
 

@@ -7,11 +7,13 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +23,9 @@ import (
 	"assay/fetch"
 	"assay/index"
 	"assay/kv"
+	"assay/llm"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A play is what a test knows about a backend: how its interface answers, with invented contents. Every
@@ -479,4 +484,185 @@ func TestMoneyOfBackends(t *testing.T) {
 			t.Errorf("it costs nothing, and: %v", err)
 		}
 	})
+}
+
+// The kind of HD-12 as the tool meets it, step by step: suggestions are not taken, pages of meanings are no
+// evidence and their reason is told, and two titles of one article are one document with both noted.
+func TestHD12Tool(t *testing.T) {
+	o := newOutside(t, playWiki)
+	env := o.everything(fetch.Live)
+	env.Read = func(ctx context.Context, id, _ string) (corpus.Document, error) {
+		return wikipedia.Document(ctx, env, id, nil)
+	}
+	titles := []string{"Marl", "Mercury", "UK jab rollout", "British jab rollout", "Nowhere at all"}
+	asked := 0
+	env.Model = &director{says: func(ActVars) (string, llm.Outcome) {
+		asked++
+		return jsonOf(t, choice{Action: "wikipedia", Query: titles[min(asked, len(titles))-1], Subclaim: "s1"}), ""
+	}}
+	caps := &Agent{Tools: []string{"wikipedia"}, Engines: map[string]string{"*": "wikipedia"}, MaxActions: len(titles), PerSubclaim: len(titles)}
+	trace, err := Plan(t.Context(), env, Settings{Policy: PolicyAgent, Agent: caps}, corpus.Claim{ID: "c_1", Text: "Vaccination in Britain began in winter, and marl is rich in lime."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	via := map[string][]string{}
+	for _, c := range trace.Candidates {
+		for _, h := range c.Hits {
+			via[c.DocumentID] = append(via[c.DocumentID], h.Via)
+		}
+		if c.DocumentID == "wikipedia:en:13" && (c.Kept || c.Reason != DropDisambiguation) {
+			t.Errorf("a page of meanings: %+v", c)
+		}
+	}
+	want := map[string][]string{"wikipedia:en:11": {""}, "wikipedia:en:13": {""}, "wikipedia:en:14": {"UK jab rollout#Rollout", "British jab rollout"}}
+	if diff := cmp.Diff(want, via); diff != "" {
+		t.Errorf("found (-want +got):\n%s\n%+v", diff, trace.Steps)
+	}
+}
+
+// The kind of HD-13 where it begins: a first page that is empty and announces papers is no finished search,
+// in the tool as in the backend, and the next run asks again.
+func TestHD13FirstPage(t *testing.T) {
+	o := newOutside(t, answers(fmt.Sprintf(emptyFeed, 17)))
+	env := o.everything(fetch.Live)
+	for range 2 {
+		before := len(o.visits)
+		_, err := arxivTool.Run(t.Context(), env, Settings{Agent: &Agent{Engines: map[string]string{"*": "arxiv"}, PerAction: 5}}, Ask{Query: "harbor tolls"})
+		if e := wantError(t, err, ReasonIncomplete); e.Detail != "0 of 17" || e.FailureClass() != "transient" || len(o.visits)-before != 4 {
+			t.Errorf("%v after %d requests", err, len(o.visits)-before)
+		}
+	}
+	_, err := arxiv.Document(t.Context(), env, "arxiv:2601.00001", nil)
+	if e := wantError(t, err, ReasonIncomplete); e.Excluded() != "" {
+		t.Errorf("a paper is taken for gone: %v", err)
+	}
+}
+
+// What interfaces say of money and refusals leads to the same with every backend: a bill ends the run, a
+// refusal is asked for once, and a page of an account that is used up is not taken for an empty list.
+func TestReactionsOfBackends(t *testing.T) {
+	asksOut(t, func(t *testing.T, b Backend, p play) {
+		for status, want := range map[int]struct {
+			stops bool
+			asked int
+		}{402: {true, 1}, 400: {false, 1}, 410: {false, 1}, 451: {false, 1}, 500: {false, 4}, 504: {false, 4}} {
+			o := newOutside(t, func(rw http.ResponseWriter, _ *http.Request) { reply(rw, status, `{"message": "no"}`) })
+			env := o.everything(fetch.Live)
+			_, err := b.Find(t.Context(), env, p.query)
+			var e *APIError
+			if !errors.As(err, &e) || e.StopsRun() != want.stops || len(o.visits) != want.asked {
+				t.Errorf("status %d: %v after %d requests, want %+v", status, err, len(o.visits), want)
+			}
+			if usd := env.Web.(*fetch.Client).Stats().USD; usd != 0 {
+				t.Errorf("status %d costs $%g", status, usd)
+			}
+		}
+	})
+	// The windows of Brave, and of X, are kept to after an answer too, before they are met.
+	for name, tt := range map[string]struct {
+		headers func(now time.Time) []string
+		wait    time.Duration // before the next request is sent
+		parked  bool
+	}{
+		"brave second": {func(time.Time) []string {
+			return []string{"X-RateLimit-Remaining", "0, 1200", "X-RateLimit-Reset", "1, 900000"}
+		}, time.Second, false},
+		"brave month": {func(time.Time) []string {
+			return []string{"X-RateLimit-Remaining", "1, 0", "X-RateLimit-Reset", "1, 900000"}
+		}, 0, true},
+		"x window": {func(now time.Time) []string {
+			return []string{"X-Rate-Limit-Remaining", "0", "X-Rate-Limit-Reset", fmt.Sprint(now.Add(90 * time.Second).Unix())}
+		}, 90 * time.Second, false},
+	} {
+		engine, _, _ := strings.Cut(name, " ")
+		b, err := BackendNamed(engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := newOutside(t, nil)
+		o.serve = func(rw http.ResponseWriter, _ *http.Request) {
+			reply(rw, 200, forms[engine].empty, tt.headers(o.now)...)
+		}
+		env := o.everything(fetch.Live)
+		if _, err := b.Find(t.Context(), env, Query{Text: "harbor tolls", K: 1}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = b.Find(t.Context(), env, Query{Text: "herring", K: 1})
+		var parked *fetch.Error
+		if tt.parked {
+			if !errors.As(err, &parked) || parked.Reason != fetch.ReasonParked || len(o.at) != 1 {
+				t.Errorf("%s: %v", name, err)
+			}
+		} else if err != nil || o.at[1].Sub(o.at[0]) < tt.wait {
+			t.Errorf("%s: %v, asked at %v", name, err, o.at)
+		}
+	}
+}
+
+// The news tool is for any list of newsrooms; an engine that does not keep to it is not believed, and what
+// it found elsewhere is dropped with the reason.
+func TestNewsToolChecksHosts(t *testing.T) {
+	for _, newsrooms := range [][]string{nil, {"nbcnews.com"}, {"courier.example", "abc.net.au"}} {
+		caps := &Agent{Tools: []string{"news"}, Engines: map[string]string{"*": "serper"}, PerAction: 20, MaxActions: 1, Newsrooms: newsrooms}
+		known := newsrooms
+		if known == nil {
+			known = []string{"bbc.com", "bbc.co.uk", "nbcnews.com"}
+		}
+		hits := []string{"https://bbc.com.evil.example/news/1", "https://evil.example/?site=bbc.com", "https://notbbc.com/news/1", "https://user@evil.example/www.bbc.com"}
+		for _, d := range known {
+			hits = append(hits, "https://"+d+"/news/1", "https://www."+d+"/news/2")
+		}
+		var sent string
+		o := newOutside(t, nil)
+		o.serve = func(rw http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			sent += string(body)
+			reply(rw, 200, forms["serper"].results(false, hits...))
+		}
+		env := o.everything(fetch.Live)
+		env.Model, env.Read = &director{}, func(_ context.Context, id, address string) (corpus.Document, error) {
+			d := corpus.Document{ID: id, URL: address, Title: "The Marsh Bridge", Text: "The Marsh Bridge in Ostrow was closed for 14 months, says " + address, Kind: corpus.KindPage, BodyStatus: corpus.BodyFull}
+			return d.Seal(), nil
+		}
+		trace, err := Plan(t.Context(), env, Settings{Policy: PolicyAgent, Agent: caps}, corpus.Claim{ID: "c_1", Text: bridge})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := 0
+		for _, c := range trace.Candidates {
+			domain := corpus.RegistrableDomain(corpus.Host(c.URL))
+			if c.Kept {
+				kept++
+			}
+			if c.Kept != slices.Contains(known, domain) || !c.Kept && c.Reason != DropElsewhere {
+				t.Errorf("%v: %s kept %t, %q", known, c.URL, c.Kept, c.Reason)
+			}
+		}
+		if kept != 2*len(known) {
+			t.Errorf("%v: %d kept of %+v", known, kept, trace.Candidates)
+		}
+		for _, d := range known {
+			if !strings.Contains(sent, "site:"+d) {
+				t.Errorf("%s is not asked for: %s", d, sent)
+			}
+		}
+	}
+}
+
+// What the program says of its backends and tools is true: captured is what a tape or a recorded reply
+// drives, and everything names where that is from.
+func TestProvenOfBackendsAndTools(t *testing.T) {
+	for _, b := range Backends {
+		if b.Reference == "" || b.Proven != "captured" && b.Proven != "documented" && b.Proven != "unproven" {
+			t.Errorf("backend %s: proven %q, reference %q", b.Name, b.Proven, b.Reference)
+		}
+	}
+	for _, tool := range Tools {
+		if tool.Reference == "" || tool.Proven != "captured" && tool.Proven != "documented" {
+			t.Errorf("tool %s: proven %q, reference %q", tool.Name, tool.Proven, tool.Reference)
+		}
+		if tool.searches() != (tool.Proven == "captured") {
+			t.Errorf("tool %s is %s", tool.Name, tool.Proven)
+		}
+	}
 }

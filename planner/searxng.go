@@ -140,6 +140,7 @@ func judgeSearXNG(r fetch.Reply) fetch.Judgement {
 func (s *SearXNG) refused(asked string, r *fetch.Reply, got searxngReply) *APIError {
 	e := refusal(searxngName, asked, r)
 	switch {
+	case e.Reason == ReasonQuota: // a proxy before it wants to be paid
 	case r.Status == http.StatusForbidden:
 		e.Reason = ReasonForbidden
 		e.Detail = "the instance gives no JSON: add json to search.formats in its settings.yml (formats: [html, json]) and restart it; or its limiter takes us for a robot"

@@ -15,6 +15,9 @@ type Tool struct {
 	Version int
 	Doc     string // what it is good for; the model that chooses reads it
 
+	Proven    string // captured, where recorded replies of its engines drive it, or documented
+	Reference string
+
 	// Side is the stance that the tool looks for; neutral for one that takes what comes.
 	Side corpus.Stance
 	// Source is the kind of source that it searches, by which sources complement each other; "" for a tool
