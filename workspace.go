@@ -52,6 +52,7 @@ type Workspace struct {
 	searxng *planner.SearXNG
 	prompts map[string]string
 	prices  llm.PriceTable
+	models  llm.Options // of llm
 
 	// engine is the one that runs now; the clients tell it what they answered.
 	engine struct {
@@ -206,11 +207,12 @@ func (w *Workspace) openModels(o OpenOptions) (err error) {
 			Concurrency: e.Concurrency, RPM: e.RPM, TPM: e.TPM, Timeout: e.Timeout, Price: e.Price,
 		}
 	}
-	w.llm, err = llm.New(llm.Options{
+	w.models = llm.Options{
 		Store: w.store, Endpoints: endpoints, Salt: w.Config.Recipe.Salt, Prompts: w.prompts, Prices: w.prices,
 		Replay: w.replays, Batch: o.Batch && !w.replays, MaxUSD: rt.MaxUSD, MaxCalls: rt.MaxCalls, RetryAfterCap: rt.RetryAfterCap,
 		Now: o.Now, Sleep: o.Sleep, Answered: w.answered, Corrupt: w.corrupt.add,
-	})
+	}
+	w.llm, err = llm.New(w.models)
 	if err != nil {
 		return fmt.Errorf("open workspace: %w", err)
 	}

@@ -19,6 +19,8 @@ import (
 func (a *app) buildCommand() *cobra.Command {
 	var o assay.BuildOptions
 	var replay, forecast bool
+	var try int
+	var seed uint64
 	var limits runLimits
 	cmd := &cobra.Command{
 		Use:   "build",
@@ -27,12 +29,16 @@ func (a *app) buildCommand() *cobra.Command {
   assay build --dry-run
   assay build --until parse
   assay build --replay --only label
+  assay build --try 50 --seed 1
   assay build --batch
   assay build --max-usd 5 --max-duration 2h`,
 		Long: help(`Run every stage whose items are missing or stale, from the live references on, and write the release
 unless --until or --only stop before it. What is fresh is not touched and costs nothing; a build that was
 killed goes on where it was. --dry-run lists what would run, with calls, tokens, money and time by stage;
 what later stages will need is a range, and each assumption is named. Transient failures are tried again by the next build, others with --retry-failed.
+
+--try shows what an edited prompt or another model would do: it labels a sample of pairs again in a scratch space
+and tells how labels flow and what that cost; what the workspace holds stays as it is.
 
 --batch collects the calls that stages make, sends them as files to the batch API of their endpoint, and ends with
 75 while answers are outstanding: run the same command again, as often as you like. A plan is stored before it is
@@ -52,6 +58,12 @@ While it runs, "assay status", "ls", "show" and "backup" answer from another ter
 			}
 			if err := o.Check(); err != nil {
 				return usageError{err}
+			}
+			if cmd.Flags().Changed("try") || cmd.Flags().Changed("seed") {
+				if try <= 0 || replay || o.DryRun || o.Batch || forecast || o.Until != "" || o.Only != "" {
+					return usagef("--try takes a number of pairs above 0, and beside it --seed and limits alone")
+				}
+				return a.try(cmd.Context(), try, seed, overrides)
 			}
 			if forecast && !o.DryRun {
 				if o.Foreseen, err = a.forecast(cmd.Context(), o, overrides); err != nil {
@@ -74,6 +86,8 @@ While it runs, "assay status", "ls", "show" and "backup" answer from another ter
 	f.BoolVar(&replay, "replay", false, "answer everything from what is stored; nothing leaves the machine")
 	f.BoolVar(&o.Batch, "batch", false, "order model calls from the endpoint's batch API, at its price; run the same command again to take the answers in")
 	f.BoolVar(&o.DryRun, "dry-run", false, "say what would run and what that would cost, and run nothing: no network, no key, nothing written")
+	f.IntVar(&try, "try", 0, "label so many pairs again with prompts and models as they are now, tell which labels move, and keep nothing of it")
+	f.Uint64Var(&seed, "seed", 1, "which pairs --try takes")
 	f.BoolVar(&forecast, "forecast", false, "make the forecast of --dry-run first, and set what happened beside it")
 	f.BoolVar(&o.RetryFailed, "retry-failed", false, "try permanent failures and blocked pages again")
 	f.StringVar(&o.As, "as", "", "name of the release folder, e.g. v1.0.0")
@@ -112,6 +126,24 @@ func (l *runLimits) overrides(cmd *cobra.Command, duration time.Duration) (out [
 		out = append(out, assay.Override{Key: "runtime.max_calls", Value: strconv.Itoa(l.calls)})
 	}
 	return out, nil
+}
+
+// try labels a sample in a scratch space and prints what moves.
+func (a *app) try(ctx context.Context, n int, seed uint64, overrides []assay.Override) (err error) {
+	w, err := a.open(ctx, assay.OpenOptions{Overrides: overrides})
+	if err != nil {
+		return err
+	}
+	defer closing(w.Close, &err)
+	t, err := w.Try(ctx, n, seed)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.print(t, nil)
+	}
+	fmt.Fprint(screen{a.out}, t.Text())
+	return nil
 }
 
 // forecast makes the dry run of a build and prints it.
