@@ -18,7 +18,7 @@
 //
 // The root puts them in a row:
 //
-//	discover -> parse -> category -> plan -> document -> entity -> zero -> label -> judge -> cluster -> release
+//	discover -> parse -> category -> plan -> document -> entity -> zero -> label -> judge -> panel -> control -> cluster -> release
 //	discover -> read -> extract -> a person's decision -> parse
 //
 // A walk (walk.go) goes from the live references through these stages. Build runs what is stale,
@@ -43,6 +43,8 @@ const (
 	KindZero     = "zero"
 	KindLabel    = "label"
 	KindJudge    = "judge"
+	KindPanel    = "panel"
+	KindControl  = "control"
 	KindCluster  = "cluster"
 	KindRelease  = "release"
 )
@@ -67,6 +69,8 @@ func Stages() []StageKind {
 		{KindZero, "a claim alone gives the annotator's answer without evidence"},
 		{KindLabel, "a claim and a document give a label"},
 		{KindJudge, "a claim and what is known of its evidence give a drafted verdict, for people"},
+		{KindPanel, "a labelled pair gives the answer of another annotator"},
+		{KindControl, "a claim and a document of another claim give the annotator's answer"},
 		{KindCluster, "all claims give clusters of those that tell one statement"},
 		{KindRelease, "everything that live references reach becomes a folder"},
 	}

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -57,6 +55,7 @@ type BuildReport struct {
 	Drafts     map[string]int    `json:"drafts,omitempty"`     // verdicts that a judge drafted
 	Candidates map[string]int    `json:"candidates,omitempty"` // claims found in documents: "found", and refused ones by reason
 	Agreement  *Agreement        `json:"agreement,omitempty"`
+	Statistics *LabelStatistics  `json:"statistics,omitempty"` // without the imported tables; nil where the walk came to no label
 	Recall     *Recall           `json:"recall,omitempty"`
 	Release    *ReleaseResult    `json:"release,omitempty"`
 	Canaries   []llm.Canary      `json:"canaries,omitempty"` // what the models in use were found to do
@@ -69,10 +68,13 @@ type BuildReport struct {
 	Fact       *Fact             `json:"fact,omitempty"`     // of a run that a forecast was made for
 }
 
-// Agreement compares our labels with those that an imported table published.
+// Agreement compares labels with those of a reference: of an imported table, or of another annotator.
 type Agreement struct {
-	Readings []stats.Agreement `json:"readings"`          // over all pairs; where theirs is supporting or misleading; where both are
-	Majority float64           `json:"majority_baseline"` // share of the table's most frequent label
+	Reference string            `json:"reference,omitzero"` // annotators of a panel
+	Other     string            `json:"other,omitzero"`
+	Readings  []stats.Agreement `json:"readings"`          // over all pairs; where the reference is supporting or misleading; where both are
+	Majority  float64           `json:"majority_baseline"` // share of the reference's most frequent label
+	Baselines []Baseline        `json:"baselines"`
 }
 
 // Recall says how many of the claims' own documents the search found among its first ten.
@@ -229,7 +231,10 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	}
 	rep.LLM = w.llm.Stats()
 	rep.Candidates, rep.Drafts, rep.Named = m.candidates, m.drafts, m.named
-	rep.Labels, rep.Examples, rep.Effects, rep.Agreement, rep.Recall = m.labels, m.examples, m.effects, m.agreement(), m.recallAt()
+	rep.Labels, rep.Examples, rep.Effects, rep.Recall = m.labels, m.examples, m.effects, m.recallAt()
+	if s := m.tally.statistics(); len(m.tally.asked) > 0 {
+		rep.Statistics, rep.Agreement = &s, s.Agreement
+	}
 	if o.DryRun {
 		rep.Forecast, err = k.forecast(ahead, rep.Pipeline)
 		return rep, err
@@ -275,25 +280,24 @@ type measures struct {
 	mu              sync.Mutex
 	labels, effects map[string]int
 	pairs           map[string]bool // met; two pages with one claim lead to the same pairs
-	compared        map[string]bool // published labels, by row and document
 	examples        map[string]string
 	calls           map[string]bool
 	candidates      map[string]int
 	drafts, named   map[string]int
 	texts           map[string]bool // whose names were counted
-	ours, theirs    []string
+	tally           *tallying
 	recall          []float64
 }
 
 func newMeasures() *measures {
 	return &measures{
-		labels: map[string]int{}, effects: map[string]int{}, pairs: map[string]bool{}, compared: map[string]bool{},
+		labels: map[string]int{}, effects: map[string]int{}, pairs: map[string]bool{}, tally: newTallying(),
 		examples: map[string]string{}, calls: map[string]bool{}, candidates: map[string]int{}, drafts: map[string]int{}, named: map[string]int{}, texts: map[string]bool{},
 	}
 }
 
 func (m *measures) visitor() visitor {
-	return visitor{
+	return m.tally.watch(visitor{
 		trace: func(_ corpus.Claim, t corpus.Trace, links []corpus.Link) error {
 			own := make([]string, len(links))
 			for i, l := range links {
@@ -346,7 +350,7 @@ func (m *measures) visitor() visitor {
 			m.drafts[string(d.Verdict6)]++
 			return nil
 		},
-		pair: func(_ corpus.Claim, _ corpus.Document, l corpus.Label, ev evidence) error {
+		pair: func(_ corpus.Claim, _ corpus.Document, l corpus.Label, _ evidence) error {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			for _, id := range append(l.Calls, l.Call) {
@@ -356,10 +360,6 @@ func (m *measures) visitor() visitor {
 				return nil // it may have no label at all
 			}
 			m.label(l)
-			if ev.link != nil && ev.link.Label != "" && !m.compared[linkKey(*ev.link)] {
-				m.compared[linkKey(*ev.link)] = true
-				m.ours, m.theirs = append(m.ours, string(l.Label)), append(m.theirs, string(ev.link.Label))
-			}
 			return nil
 		},
 		calls: func(ids ...string) error {
@@ -370,7 +370,7 @@ func (m *measures) visitor() visitor {
 			}
 			return nil
 		},
-	}
+	})
 }
 
 // label counts a pair once; the caller holds the lock.
@@ -391,37 +391,6 @@ func (m *measures) label(l corpus.Label) {
 func (m *measures) ids() []string {
 	delete(m.calls, "")
 	return sortedKeys(m.calls)
-}
-
-func (m *measures) agreement() *Agreement {
-	if len(m.ours) == 0 {
-		return nil
-	}
-	counts := map[string]int{}
-	most := 0
-	for _, l := range m.theirs {
-		counts[l]++
-		most = max(most, counts[l])
-	}
-	labels := names(corpus.StanceLabels, func(l corpus.StanceLabel) string { return string(l) })
-	// The order of workers must not change a resample.
-	sort.Sort(byBoth{m.theirs, m.ours})
-	a := &Agreement{Majority: float64(most) / float64(len(m.theirs))}
-	for _, r := range stats.Readings(string(corpus.Supporting), string(corpus.Misleading)) {
-		k := stats.KappaReading(r, m.theirs, m.ours, labels...)
-		a.Readings = append(a.Readings, k.WithInterval(rand.New(rand.NewPCG(1, 2)), 2000, 0.95))
-	}
-	return a
-}
-
-// byBoth sorts two lists as one list of pairs.
-type byBoth struct{ a, b []string }
-
-func (x byBoth) Len() int           { return len(x.a) }
-func (x byBoth) Less(i, j int) bool { return x.a[i]+"\x00"+x.b[i] < x.a[j]+"\x00"+x.b[j] }
-func (x byBoth) Swap(i, j int) {
-	x.a[i], x.a[j] = x.a[j], x.a[i]
-	x.b[i], x.b[j] = x.b[j], x.b[i]
 }
 
 func (m *measures) recallAt() *Recall {

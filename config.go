@@ -188,10 +188,28 @@ type LabelRecipe struct {
 	QuoteCheck    bool   `yaml:"quote_check" json:"quote_check"`
 	ZeroContext   bool   `yaml:"zero_context" json:"zero_context"`
 	DocumentChars int    `yaml:"document_chars" json:"document_chars"`
+
+	Samples  int         `yaml:"samples" json:"samples"`   // times that the annotator is asked about a pair; the majority is the label
+	Shuffled int         `yaml:"shuffled" json:"shuffled"` // claims with a document of another claim, as a control; 0 means none
+	Seed     uint64      `yaml:"seed" json:"seed"`         // of what is drawn: the pairs of the panel and of the control
+	Panel    PanelRecipe `yaml:"panel" json:"panel"`
 }
 
+// PanelRecipe is who else labels pairs beside the annotator, and what becomes of it.
+type PanelRecipe struct {
+	Annotators []string `yaml:"annotators" json:"annotators"` // roles of Recipe.Models; none means no panel
+	Pairs      int      `yaml:"pairs" json:"pairs"`           // drawn by label and verdict; 0 means all
+	Consensus  string   `yaml:"consensus" json:"consensus"`   // ConsensusMajority or ConsensusUnanimous
+}
+
+// Values of PanelRecipe.Consensus.
+const (
+	ConsensusMajority  = "majority"  // more than half of the annotators, those without a label included
+	ConsensusUnanimous = "unanimous" // all
+)
+
 // Role is the model that answers in one role: keywords, annotate, zero; plan and analyse for the agentic search;
-// extract, entities, category and judge, which are the model of annotate where they are not named.
+// extract, entities, category and judge, which are the model of annotate where they are not named; and every annotator of a panel.
 type Role struct {
 	Endpoint    string   `yaml:"endpoint" json:"endpoint"` // name of an entry of Runtime.Endpoints
 	Model       string   `yaml:"model" json:"model"`
@@ -700,11 +718,13 @@ func (c *Config) check() error {
 	c.checkFeeds(bad)
 	oneOf("recipe.label.protocol", r.Label.Protocol, names(annotate.Protocols, func(p annotate.Protocol) string { return p.Name })...)
 	oneOf("recipe.label.mode", r.Label.Mode, "normal", "compat")
+	c.checkPanel(bad, oneOf)
 	for key, n := range map[string]int{
 		"recipe.planner.variants": r.Planner.Variants, "recipe.planner.per_variant": r.Planner.PerVariant - 1,
 		"recipe.planner.keep": r.Planner.Keep - 1, "recipe.planner.rrf_k": r.Planner.RRF - 1,
 		"recipe.extract.per_document": r.Extract.PerDocument, "recipe.extract.document_chars": r.Extract.DocumentChars,
 		"recipe.label.document_chars": r.Label.DocumentChars - 200, "runtime.workers": rt.Workers,
+		"recipe.label.samples": r.Label.Samples - 1, "recipe.label.shuffled": r.Label.Shuffled, "recipe.label.panel.pairs": r.Label.Panel.Pairs,
 		"runtime.max_calls": rt.MaxCalls, "recipe.limits.redirects": r.Limits.Redirects,
 		"recipe.limits.page": int(r.Limits.Page), "recipe.limits.decompressed": int(r.Limits.Decompressed), "recipe.limits.feed": int(r.Limits.Feed),
 		"runtime.reserve_mib": int(rt.ReserveMiB),
@@ -712,6 +732,9 @@ func (c *Config) check() error {
 		if n < 0 {
 			bad(key, "the value is too small")
 		}
+	}
+	if n := r.Label.Samples; n > annotate.MaxSamples {
+		bad("recipe.label.samples", "%d are more than the %d that one pair takes", n, annotate.MaxSamples)
 	}
 	if n := r.Planner.Variants; n > planner.MaxVariants {
 		bad("recipe.planner.variants", "%d are more than the %d that a search takes", n, planner.MaxVariants)

@@ -113,6 +113,7 @@ func citedByReleases(root string) (citation, error) {
 		"claims":      func(r row) { c.items[r.ID], c.items[corpus.CleanURL(r.ReviewURL)] = true, true },
 		"documents":   func(r row) { c.items[r.ID], c.items[corpus.CleanURL(r.URL)] = true, true },
 		"pairs":       func(r row) { c.items[corpus.PairID(r.Claim, r.Document)] = true },
+		"controls":    func(r row) { c.items[corpus.PairID(r.Claim, r.Document)] = true },
 	} {
 		// Below root, because a workspace's own path may hold what is special in a pattern.
 		files, err := fs.Glob(os.DirFS(root), "*/data/"+table+".jsonl")

@@ -54,6 +54,7 @@ type collector struct {
 	verdicts  *spool[output.VerdictRow]
 	mentions  *spool[output.MentionRow]
 	events    *spool[output.EventRow]
+	controls  *spool[output.ControlRow]
 
 	withheld omissions
 	cluster  map[string]string // claim => its cluster, where it has one
@@ -61,6 +62,7 @@ type collector struct {
 	mu     sync.Mutex
 	calls  map[string]bool
 	drafts map[string]corpus.Verdict // by claim
+	panel  map[string]panelled       // by claim and document
 }
 
 // omissions count what a walk leaves out, by what it is and why, each item once.
@@ -95,14 +97,15 @@ func (o *omissions) counts() map[string]int {
 }
 
 func newCollector(dir string) (*collector, error) {
-	c := &collector{calls: map[string]bool{}, drafts: map[string]corpus.Verdict{}}
-	var errs [6]error
+	c := &collector{calls: map[string]bool{}, drafts: map[string]corpus.Verdict{}, panel: map[string]panelled{}}
+	var errs [7]error
 	c.claims, errs[0] = newSpool[numbered[output.ClaimRow]](dir)
 	c.documents, errs[1] = newSpool[output.DocumentRow](dir)
 	c.pairs, errs[2] = newSpool[numbered[output.PairRow]](dir)
 	c.verdicts, errs[3] = newSpool[output.VerdictRow](dir)
 	c.mentions, errs[4] = newSpool[output.MentionRow](dir)
 	c.events, errs[5] = newSpool[output.EventRow](dir)
+	c.controls, errs[6] = newSpool[output.ControlRow](dir)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
@@ -110,7 +113,7 @@ func newCollector(dir string) (*collector, error) {
 }
 
 func (c *collector) close() error {
-	return errors.Join(c.claims.close(), c.documents.close(), c.pairs.close(), c.verdicts.close(), c.mentions.close(), c.events.close())
+	return errors.Join(c.claims.close(), c.documents.close(), c.pairs.close(), c.verdicts.close(), c.mentions.close(), c.events.close(), c.controls.close())
 }
 
 func (c *collector) visitor() visitor {
@@ -136,7 +139,22 @@ func (c *collector) visitor() visitor {
 				return err
 			}
 			rank := fmt.Sprintf("%012d", number)
-			return c.pairs.add(claim.ID+"\x00"+d.ID, rank, numbered[output.PairRow]{output.NewPairRow(l, ev.hits, number), number})
+			return c.pairs.add(pairKey(claim.ID, d.ID), rank, numbered[output.PairRow]{output.NewPairRow(l, ev.hits, number), number})
+		},
+		panel: func(p panelled) error {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			key := pairKey(p.pair.Label.ClaimID, p.pair.Label.DocumentID)
+			p.pair = labelled{} // its text is in the tables
+			c.panel[key] = p
+			return nil
+		},
+		control: func(o controlled) error {
+			if o.outcome == outcomeHeld {
+				return nil
+			}
+			row := output.NewControlRow(o.pair.Claim.ID, o.pair.Document.ID, o.outcome, o.label)
+			return c.controls.add(pairKey(row.ClaimID, row.DocumentID), "", row)
 		},
 		named: func(x annotate.Extraction, ofClaim bool) error {
 			for _, m := range x.Mentions {
@@ -196,6 +214,9 @@ func (c *collector) visitor() visitor {
 		},
 	}
 }
+
+// pairKey sorts pairs by claim and then by document.
+func pairKey(claimID, documentID string) string { return claimID + "\x00" + documentID }
 
 // claimRank decides which of two pages with the same claim speaks for it, whatever their order.
 func claimRank(ref corpus.Ref, c corpus.Claim) string {
@@ -274,7 +295,7 @@ func (w *Workspace) release(ctx context.Context, root, name string, page func(st
 	tables := output.Tables{
 		Claims:      unnumber(c.claims.sorted(), finish),
 		Documents:   c.documents.sorted(),
-		Pairs:       unnumber(c.pairs.sorted(), func(r *output.PairRow, n int) { r.Number = n }),
+		Pairs:       unnumber(c.pairs.sorted(), c.paired),
 		Annotations: calls,
 		Claim: func(id string) (output.ClaimRow, error) {
 			row, err := c.claims.get(id)
@@ -292,6 +313,9 @@ func (w *Workspace) release(ctx context.Context, root, name string, page func(st
 	if w.Config.Recipe.Entities.Events {
 		tables.Events = c.events.sorted()
 	}
+	if w.Config.Recipe.Label.Shuffled > 0 {
+		tables.Controls = c.controls.sorted()
+	}
 	out, err := output.Write(ctx, output.Options{
 		Root: root, Name: name, Formats: formats, Facts: facts, Recipe: lock, Room: w.room(root), Prompts: w.promptTexts(),
 	}, tables)
@@ -302,6 +326,14 @@ func (w *Workspace) release(ctx context.Context, root, name string, page func(st
 		Dir: out.Dir, ID: out.ID, Unchanged: out.Unchanged, Counts: out.Manifest.Counts, Labels: out.Manifest.Labels,
 		Withheld: facts.Withheld, Warnings: facts.Warnings,
 	}, nil
+}
+
+// paired adds to a row what came after it was collected.
+func (c *collector) paired(r *output.PairRow, number int) {
+	r.Number = number
+	if p, ok := c.panel[pairKey(r.ClaimID, r.DocumentID)]; ok {
+		r.Panel, r.Consensus = p.annotations, string(p.consensus)
+	}
 }
 
 // room refuses to write into the space that the store keeps free for itself: where that is gone, the
@@ -446,6 +478,12 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	}
 	if r.judges() {
 		f.Stages[k.judge().Name] = k.judge().Version
+	}
+	for _, role := range r.Label.Panel.Annotators {
+		f.Stages[k.panel(role).Name] = k.panel(role).Version
+	}
+	if r.Label.Shuffled > 0 {
+		f.Stages[k.control().Name] = k.control().Version
 	}
 	f.Stages[k.cluster(nil).Name] = k.cluster(nil).Version
 	for name := range Prompts() {

@@ -51,6 +51,9 @@ func (r BuildReport) Text(dryRun bool) string {
 	if total(r.Drafts) > 0 {
 		fmt.Fprintf(&b, "drafted verdicts, for people: %s\n", tally(r.Drafts))
 	}
+	if r.Statistics != nil {
+		b.WriteString(r.Statistics.Text())
+	}
 	if a := r.Agreement; a != nil {
 		b.WriteString(a.Text())
 	}
@@ -128,12 +131,17 @@ func Cost(s llm.Spend) string {
 // Text is the agreement for people: kappa with its interval by reading, and the confusion.
 func (a Agreement) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "agreement with the published labels (majority baseline %.3f):\n", a.Majority)
+	head, rows := "with the published labels", "rows published, columns ours"
+	if a.Other != "" {
+		head, rows = fmt.Sprintf("of %s with %s", a.Other, a.Reference), fmt.Sprintf("rows %s, columns %s", a.Reference, a.Other)
+	}
+	fmt.Fprintf(&b, "agreement %s (majority baseline %.3f):\n", head, a.Majority)
 	for _, r := range a.Readings {
 		fmt.Fprintf(&b, "  %s\n", r)
 	}
+	b.WriteString(baselineText(a.Baselines))
 	if len(a.Readings) > 0 {
-		fmt.Fprintf(&b, "confusion, rows published, columns ours:\n%s", a.Readings[0].Confusion)
+		fmt.Fprintf(&b, "confusion, %s:\n%s", rows, a.Readings[0].Confusion)
 	}
 	return b.String()
 }

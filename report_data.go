@@ -123,8 +123,7 @@ func (w *Workspace) ReportData(ctx context.Context) (d report.Data, err error) {
 	}
 	var mu sync.Mutex
 	claims, pairs := map[string]*seen{}, map[string]bool{}
-	m := newMeasures()
-	count := m.visitor()
+	count := newTallying()
 	visit := visitor{
 		claim: func(_ corpus.Ref, c corpus.Claim, binary string) error {
 			mu.Lock()
@@ -134,7 +133,7 @@ func (w *Workspace) ReportData(ctx context.Context) (d report.Data, err error) {
 			}
 			return nil
 		},
-		pair: func(c corpus.Claim, doc corpus.Document, l corpus.Label, ev evidence) error {
+		pair: func(c corpus.Claim, _ corpus.Document, l corpus.Label, _ evidence) error {
 			mu.Lock()
 			first := !pairs[l.ID]
 			pairs[l.ID] = true
@@ -145,12 +144,12 @@ func (w *Workspace) ReportData(ctx context.Context) (d report.Data, err error) {
 				}
 			}
 			mu.Unlock()
-			return count.pair(c, doc, l, ev)
+			return nil
 		},
 	}
 	e := w.newEngine(pipeline.Options{Explain: true})
 	defer w.runs(e)()
-	k := &walk{w: w, e: e, until: KindLabel, visit: visit, explain: true, stages: stages{w}}
+	k := &walk{w: w, e: e, until: KindControl, visit: count.watch(visit), explain: true, stages: stages{w}}
 	if err := k.run(ctx); err != nil {
 		return d, fmt.Errorf("collect the report: %w", err)
 	}
@@ -169,8 +168,14 @@ func (w *Workspace) ReportData(ctx context.Context) (d report.Data, err error) {
 		return d, err
 	}
 	d.Corpora = append(d.Corpora, others...)
-	if a := m.agreement(); a != nil {
+	labels := count.statistics()
+	if a := labels.Agreement; a != nil {
 		d.Agreement = append(d.Agreement, report.Agreement{Between: "published and ours", Majority: a.Majority, Readings: a.Readings})
+	}
+	if labels.Panel != nil {
+		for _, a := range labels.Panel.Pairwise {
+			d.Agreement = append(d.Agreement, report.Agreement{Between: a.Reference + " and " + a.Other, Majority: a.Majority, Readings: a.Readings})
+		}
 	}
 	d.Effects, d.Zero = &effects, &zero
 	d.Costs, err = w.costs()

@@ -150,7 +150,7 @@ func (w *Workspace) Why(ctx context.Context, item string) ([]pipeline.Explanatio
 
 // ListQuery chooses items of a stage. Empty fields choose all.
 type ListQuery struct {
-	Stage  string `json:"stage"`           // a kind, kind/plugin, or a queue: "ratings", "candidates", "clusters", "conflicts", "unclaimed"
+	Stage  string `json:"stage"`           // a kind, kind/plugin, or a queue: "ratings", "candidates", "clusters", "conflicts", "unclaimed", "disputes"
 	State  string `json:"state,omitzero"`  // done, excluded, failed, waiting
 	Reason string `json:"reason,omitzero"` // of an exclusion or failure
 	Label  string `json:"label,omitzero"`  // of label items, or the drafted verdict of judge items
@@ -162,7 +162,7 @@ type ListQuery struct {
 // Check reports what is wrong with a query.
 func (q ListQuery) Check() error {
 	labels := names(corpus.StanceLabels, func(l corpus.StanceLabel) string { return string(l) })
-	kinds := append(names(Stages()[:len(Stages())-1], func(s StageKind) string { return s.Kind }), "ratings", candidatesName, listClusters, listConflicts, listUnclaimed)
+	kinds := append(names(Stages()[:len(Stages())-1], func(s StageKind) string { return s.Kind }), "ratings", candidatesName, listClusters, listConflicts, listUnclaimed, listDisputes)
 	kind, _, _ := strings.Cut(q.Stage, "/")
 	if kind == KindJudge {
 		labels = VerdictNames()
@@ -209,10 +209,12 @@ func (w *Workspace) List(ctx context.Context, q ListQuery) ([]Listed, error) {
 		return w.listClusters(ctx, q)
 	case listUnclaimed:
 		return w.listUnclaimed(ctx, q)
+	case listDisputes:
+		return w.disputes(ctx, q)
 	}
 	e := w.newEngine(pipeline.Options{Explain: true})
 	texts := map[string]string{}
-	if kind, _, _ := strings.Cut(q.Stage, "/"); kind == KindLabel || kind == KindJudge {
+	if kind, _, _ := strings.Cut(q.Stage, "/"); slices.Contains([]string{KindLabel, KindJudge, KindPanel, KindControl}, kind) {
 		if err := w.claimTexts(e, texts); err != nil {
 			return nil, err
 		}
@@ -265,7 +267,7 @@ func (w *Workspace) describe(e *pipeline.Engine, l *Listed, texts map[string]str
 		}
 		return err
 	}
-	if l.State != "done" || !slices.Contains([]string{KindParse, KindRead, KindExtract, KindCategory, KindPlan, KindLabel, KindJudge, KindEntity}, kind) {
+	if l.State != "done" || !slices.Contains([]string{KindParse, KindRead, KindExtract, KindCategory, KindPlan, KindLabel, KindJudge, KindEntity, KindPanel, KindControl}, kind) || strings.HasSuffix(l.Stage, "/"+KindZero) {
 		return nil
 	}
 	item, ok, err := e.Item(l.Stage, l.Key)
@@ -273,7 +275,7 @@ func (w *Workspace) describe(e *pipeline.Engine, l *Listed, texts map[string]str
 		return err
 	}
 	switch kind {
-	case KindLabel:
+	case KindLabel, KindPanel, KindControl:
 		var label corpus.Label
 		if err := json.Unmarshal(item.Out, &label); err != nil {
 			return fmt.Errorf("read %s %s: %w", l.Stage, l.Key, err)
@@ -497,7 +499,7 @@ func (p *provenance) take(stage string, item pipeline.Item) error {
 		p.Zero = item.Out
 	case KindDocument:
 		return json.Unmarshal(item.Out, &p.Document)
-	case KindLabel:
+	case KindLabel, KindControl:
 		return json.Unmarshal(item.Out, &p.Label)
 	case KindEntity:
 		var x annotate.Extraction
@@ -507,6 +509,11 @@ func (p *provenance) take(stage string, item pipeline.Item) error {
 		p.Named = append(p.Named, x)
 	case KindJudge:
 		return json.Unmarshal(item.Out, &p.Draft)
+	case KindPanel:
+		var l corpus.Label
+		err := json.Unmarshal(item.Out, &l)
+		p.Labels = append(p.Labels, l)
+		return err
 	}
 	return nil
 }
@@ -602,7 +609,12 @@ func (w *Workspace) showSources(p *provenance, key string) error {
 }
 
 func (w *Workspace) showPair(ctx context.Context, e *pipeline.Engine, p *provenance, id string) error {
-	found, err := w.items(e, p, id, stages{w}.label().Name)
+	k := stages{w}
+	var panel []string
+	for _, role := range w.Config.Recipe.Label.Panel.Annotators {
+		panel = append(panel, k.panel(role).Name)
+	}
+	found, err := w.items(e, p, id, append([]string{k.label().Name, k.control().Name}, panel...)...)
 	if err != nil {
 		return err
 	}
@@ -613,6 +625,9 @@ func (w *Workspace) showPair(ctx context.Context, e *pipeline.Engine, p *provena
 		return nil
 	}
 	calls := append([]string{p.Label.Call}, p.Label.Calls...)
+	for _, l := range p.Labels {
+		calls = append(calls, l.Calls...)
+	}
 	slices.Sort(calls)
 	for _, call := range slices.Compact(calls) {
 		rec, ok, err := w.llm.Record(call)

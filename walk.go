@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync/atomic"
 
 	"assay/annotate"
 	"assay/corpus"
@@ -36,6 +37,9 @@ type walk struct {
 	derive *pipeline.Engine  // runs the stages that rest on the walk alone; nil means e
 
 	rowsWithPairs map[string][]string // by claim id, see rowsOf
+
+	labelled *spool[labelled] // the labelled pairs met, where something is drawn from them
+	missing  atomic.Int64     // labels that are not there yet
 }
 
 // A visitor is told what a walk meets. Nil functions are left out. They are called from many
@@ -49,6 +53,9 @@ type visitor struct {
 	named    func(x annotate.Extraction, ofClaim bool) error
 	draft    func(c corpus.Claim, d corpus.Draft, docs []sourced) error
 	pair     func(c corpus.Claim, d corpus.Document, l corpus.Label, ev evidence) error
+	asked    func(a askedPair) error // every pair that the annotator was asked about, labelled or not
+	panel    func(p panelled) error  // of pairs that every annotator of the panel was asked about
+	control  func(c controlled) error
 	withheld func(what, id, reason string) error // id names the item, so that one met twice counts once
 	calls    func(ids ...string) error
 	clusters func(c Clusters) error // once, in the end
@@ -82,7 +89,16 @@ func (k *walk) run(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, k.told.close()) }()
 	}
+	if err := k.openLabelled(); err != nil {
+		return err
+	}
+	if k.labelled != nil {
+		defer func() { err = errors.Join(err, k.labelled.close()) }()
+	}
 	if err := k.spine(ctx); err != nil {
+		return err
+	}
+	if err := k.afterLabels(ctx); err != nil {
 		return err
 	}
 	return k.cluster(ctx)
@@ -702,7 +718,7 @@ func (k *walk) label(ctx context.Context, c corpus.Claim, binary string, docs []
 		return err
 	}
 	for i, r := range results {
-		_, ok, err := k.settled(ctx, "pair", r.Err)
+		ok, err := k.came(ctx, askedPair{claim: c, binary: binary, doc: docs[i].doc, ev: docs[i].ev, label: r.Out}, ins[i], r.Err)
 		if err != nil {
 			return err
 		}
@@ -864,13 +880,19 @@ func (s stages) label() pipeline.Stage[annotate.Input, corpus.Label] {
 	p, settings := s.w.protocol(), s.w.labelSettings()
 	return pipeline.Stage[annotate.Input, corpus.Label]{
 		Name: KindLabel + "/" + p.Name, Version: p.Version, Recipe: settings,
-		Do: func(ctx context.Context, in annotate.Input) (corpus.Label, error) {
-			if settings.Mode != annotate.ModeCompat {
-				if ok, reason := planner.Usable(in.Document); !ok {
-					return corpus.Label{}, corpus.Exclude("unusable_body", reason)
-				}
+		Do: s.annotate(settings),
+	}
+}
+
+// annotate labels a pair as some annotator does.
+func (s stages) annotate(settings annotate.Settings) func(context.Context, annotate.Input) (corpus.Label, error) {
+	p := s.w.protocol()
+	return func(ctx context.Context, in annotate.Input) (corpus.Label, error) {
+		if settings.Mode != annotate.ModeCompat {
+			if ok, reason := planner.Usable(in.Document); !ok {
+				return corpus.Label{}, corpus.Exclude("unusable_body", reason)
 			}
-			return p.Annotate(ctx, s.w.llm, settings, in)
-		},
+		}
+		return p.Annotate(ctx, s.w.llm, settings, in)
 	}
 }

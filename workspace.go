@@ -419,15 +419,24 @@ func (w *Workspace) labelSettings() annotate.Settings {
 // zeroSettings is the part of the recipe that the zero-context control reads.
 func (w *Workspace) zeroSettings() annotate.Settings {
 	s := w.roleSettings("zero")
-	s.Mode, s.NoQuoteCheck, s.DocumentChars = "", false, 0 // there is no document
+	return w.withoutDocument(s)
+}
+
+func (w *Workspace) withoutDocument(s annotate.Settings) annotate.Settings {
+	s.Mode, s.NoQuoteCheck, s.DocumentChars, s.Samples = "", false, 0, 0
 	s.PromptHash = w.promptHash(w.protocol().ZeroPrompt.Name)
 	return s
 }
 
 func (w *Workspace) roleSettings(role string) annotate.Settings {
 	l, m := w.Config.Recipe.Label, w.Config.Recipe.Models[role]
+	samples := l.Samples
+	if samples == 1 {
+		samples = 0 // the settings of a label are then those that they always were
+	}
 	return annotate.Settings{
-		Mode: l.Mode, NoQuoteCheck: !l.QuoteCheck, DocumentChars: l.DocumentChars,
+		Samples: samples,
+		Mode:    l.Mode, NoQuoteCheck: !l.QuoteCheck, DocumentChars: l.DocumentChars,
 		Endpoint: m.Endpoint, Model: m.Model, Temperature: m.Temperature, TopP: m.TopP, Seed: m.Seed, MaxTokens: m.MaxTokens,
 	}
 }

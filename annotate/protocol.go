@@ -76,6 +76,12 @@ const (
 	DefaultDocumentChars = 12_000 // default where the source is silent
 )
 
+// UnstableBelow is the margin below which a label is flagged unstable (methods 3.1, extensions).
+const UnstableBelow = 0.6
+
+// MaxSamples is how often one annotator may be asked about one pair.
+const MaxSamples = 25
+
 // Settings is the part of the Recipe that labelling reads. Its zero value but for Endpoint and Model
 // is the published protocol in normal form.
 type Settings struct {
@@ -88,6 +94,8 @@ type Settings struct {
 	MaxTokens     int      `json:"max_tokens,omitzero" yaml:"max_tokens"`         // 0 means the client's default
 	DocumentChars int      `json:"document_chars,omitzero" yaml:"document_chars"` // 0 means DefaultDocumentChars
 	NoQuoteCheck  bool     `json:"no_quote_check,omitzero" yaml:"no_quote_check"` // keep quotes as the model gives them
+	Samples       int      `json:"samples,omitzero" yaml:"samples"`               // times that each pair is asked about; 0 means 1
+	Role          string   `json:"role,omitzero" yaml:"role"`                     // in call records, before the protocol's own; "" for the annotator of the corpus
 
 	// PromptHash is that of the template in use; it is here so that a changed word is a changed Recipe.
 	PromptHash string `json:"prompt_sha256,omitzero" yaml:"-"`
@@ -100,10 +108,24 @@ func (s Settings) request(role string, t *llm.Template, vars any) llm.Request {
 		temperature = new(float64)
 		*temperature = DefaultTemperature
 	}
+	if s.Role != "" {
+		role = s.Role + ":" + role
+	}
 	return llm.Request{
 		Role: role, Endpoint: s.Endpoint, Model: s.Model, Template: t, Vars: vars,
 		Temperature: temperature, TopP: s.TopP, Seed: s.Seed, MaxTokens: s.MaxTokens,
 	}
+}
+
+// sampled is one of several samples of a request. Each has a seed of its own where the recipe gives one,
+// since an endpoint that keeps to its seed would say the same every time.
+func sampled(q llm.Request, sample int) llm.Request {
+	q.Sample = sample
+	if q.Seed != nil {
+		seed := *q.Seed + sample
+		q.Seed = &seed
+	}
+	return q
 }
 
 // Reasons of a Failure.

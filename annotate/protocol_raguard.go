@@ -99,15 +99,25 @@ func raguardPrompt(s Settings) *llm.Template {
 	return raguardTemplate
 }
 
-// annotateRAGuard labels one pair.
+// annotateRAGuard labels one pair, by one sample or by the majority of several.
 func annotateRAGuard(ctx context.Context, m Model, s Settings, in Input) (corpus.Label, error) {
+	if s.Samples <= 1 {
+		return examine(ctx, m, s, in, 0)
+	}
+	return majority(ctx, s.Samples, func(ctx context.Context, sample int) (corpus.Label, error) {
+		return examine(ctx, m, s, in, sample)
+	})
+}
+
+// examine asks one sample of the exam.
+func examine(ctx context.Context, m Model, s Settings, in Input, sample int) (corpus.Label, error) {
 	pair := corpus.PairID(in.Claim.ID, in.Document.ID)
 	l := corpus.Label{ID: pair, ClaimID: in.Claim.ID, DocumentID: in.Document.ID, Protocol: raguard, Zero: in.Zero, Status: corpus.LabelDone}
 	exam, cut := examOf(s, in)
 	if cut {
 		l.Flags = corpus.AddFlag(l.Flags, corpus.FlagTruncated)
 	}
-	question := s.request("annotate", raguardPrompt(s), exam)
+	question := sampled(s.request("annotate", raguardPrompt(s), exam), sample)
 	reply, err := m.Complete(ctx, question)
 	if err != nil {
 		return corpus.Label{}, fmt.Errorf("label %s: %w", pair, err)
@@ -147,7 +157,7 @@ func annotateRAGuard(ctx context.Context, m Model, s Settings, in Input) (corpus
 	if answer.Answer != corpus.AnswerUnrelated {
 		l.Quote = first(answer.Quote, quoteChars)
 	}
-	l.Label = labelOf(answer.Answer, in.Gold)
+	l.Label = LabelOf(answer.Answer, in.Gold)
 	l.Effect = corpus.EffectOf(in.Zero, answer.Answer, in.Gold)
 	if dictated {
 		return hold(l), nil
@@ -155,8 +165,8 @@ func annotateRAGuard(ctx context.Context, m Model, s Settings, in Input) (corpus
 	return l, nil
 }
 
-// labelOf maps an answer with the claim's verdict.
-func labelOf(a corpus.Answer, gold bool) corpus.StanceLabel {
+// LabelOf maps an answer with the claim's verdict.
+func LabelOf(a corpus.Answer, gold bool) corpus.StanceLabel {
 	switch {
 	case a == corpus.AnswerUnrelated:
 		return corpus.Unrelated

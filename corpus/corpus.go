@@ -71,6 +71,7 @@ const (
 	FlagUnmapped        = "rating_unmapped"  // waits in the rating queue; never released
 	FlagQuoteUnverified = "quote_unverified" // the quote does not occur in the document
 	FlagInjection       = "injection_suspected"
+	FlagUnstable        = "unstable"           // repeated samples of the annotator disagree, see Stability
 	FlagTruncated       = "document_truncated" // the annotator saw a cut document
 	FlagZoneUnknown     = "zone_unknown"       // a time is printed whose zone is unknown, so only its day is kept
 	FlagPageTruncated   = "page_truncated"     // the stored page breaks off, so fields may be missing
@@ -319,6 +320,27 @@ type Label struct {
 	Flags      []string    `json:"flags,omitzero"`
 	Call       string      `json:"call"`           // id of the call record that answered
 	Calls      []string    `json:"calls,omitzero"` // every call paid for this label, that one included
+
+	Stability *Stability `json:"stability,omitempty"` // nil where the annotator was asked once
+}
+
+// Stability is how repeated samples of one annotator on one pair came out.
+type Stability struct {
+	Samples int            `json:"samples"` // how many were asked for
+	Votes   map[Answer]int `json:"votes"`   // answers; samples without one are in none
+	Margin  float64        `json:"margin"`  // of Samples, the share of the first answer less that of the second
+}
+
+// An Annotation is what one annotator of a panel made of a pair.
+type Annotation struct {
+	Annotator string      `json:"annotator"` // role of the recipe
+	Model     string      `json:"model"`
+	Outcome   string      `json:"outcome"` // labelled; else why there is no label, such as refused
+	Label     StanceLabel `json:"label"`   // "" without one
+	Answer    Answer      `json:"answer"`
+	Zero      Answer      `json:"zero_answer"`
+	Effect    Effect      `json:"effect"`
+	Call      string      `json:"call"` // "" without a label
 }
 
 // AddFlag returns flags with f, sorted and without repeats.

@@ -21,6 +21,9 @@ func card(m Manifest, formats []Format) []byte {
 		}
 		fmt.Fprintf(&b, "| %s | %d |\n", t, m.Counts[t])
 	}
+	if n, there := m.Counts["controls"]; there {
+		fmt.Fprintf(&b, "| controls | %d |\n\nA control is a claim with a document of another claim. It is no pair: its answers tell how often the annotator finds\na bearing where there is none.\n", n)
+	}
 	if n := m.Counts["clusters"]; n > 0 {
 		fmt.Fprintf(&b, "\nClaims that tell one statement in nearly the same words share a `cluster`; none is merged. Of %d clusters, %d hold\nclaims with different verdicts.\n", n, m.Counts["conflicts"])
 	}

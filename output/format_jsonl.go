@@ -13,7 +13,7 @@ import (
 // line ends \n. Characters that some readers take for a line end (U+0085, U+2028, U+2029) are escaped.
 var formatJSONL = Format{
 	Name: "jsonl",
-	Doc:  "claims, documents, pairs and annotations as JSON lines; verdicts, mentions and events where the recipe asks for them",
+	Doc:  "claims, documents, pairs and annotations as JSON lines; verdicts, mentions, events and controls where the recipe asks for them",
 	Write: func(ctx context.Context, d *Dir, t Tables) error {
 		if err := writeLines(ctx, d, "data/claims.jsonl", t.Claims, encode[ClaimRow]); err != nil {
 			return err
@@ -28,6 +28,11 @@ var formatJSONL = Format{
 			writeIfAny(ctx, d, "data/verdicts.jsonl", t.Verdicts), writeIfAny(ctx, d, "data/mentions.jsonl", t.Mentions), writeIfAny(ctx, d, "data/events.jsonl", t.Events),
 		); err != nil {
 			return err
+		}
+		if t.Controls != nil {
+			if err := writeLines(ctx, d, "data/controls.jsonl", t.Controls, encode[ControlRow]); err != nil {
+				return err
+			}
 		}
 		return writeLines(ctx, d, "data/annotations.jsonl", t.Annotations, func(b *bytes.Buffer, c Call) error {
 			if err := json.Compact(b, c.JSON); err != nil {

@@ -121,16 +121,50 @@ type PairRow struct {
 	Flags      []string     `json:"flags"`
 	Hits       []corpus.Hit `json:"hits"`
 	Call       string       `json:"call"`
+	Role       string       `json:"role"` // what the document is to the claim, see corpus.Role
+
+	Samples int      `json:"samples"` // times that the annotator was asked
+	Margin  *float64 `json:"margin"`  // see corpus.Stability; null where it was asked once
+	// Panel is what every annotator said, the one whose label this is first; empty for a pair that was not drawn.
+	Panel     []corpus.Annotation `json:"panel"`
+	Consensus string              `json:"consensus"` // label that the panel comes to, "" for none
 
 	Number int `json:"-"` // row number in the table it was imported from, 0 if none
 }
 
 // NewPairRow makes a row of a label and the hits that found its document.
 func NewPairRow(l corpus.Label, hits []corpus.Hit, number int) PairRow {
-	return PairRow{
+	row := PairRow{
 		ClaimID: l.ClaimID, DocumentID: l.DocumentID, Label: string(l.Label), Answer: string(l.Answer),
 		ZeroAnswer: string(l.Zero), Effect: string(l.Effect), Quote: l.Quote, Flags: list(l.Flags),
-		Hits: list(hits), Call: l.Call, Number: number,
+		Hits: list(hits), Call: l.Call, Number: number, Role: string(corpus.RoleOf(l.Label)), Samples: 1, Panel: []corpus.Annotation{},
+	}
+	if l.Stability != nil {
+		row.Samples, row.Margin = l.Stability.Samples, &l.Stability.Margin
+	}
+	return row
+}
+
+// A ControlRow is one row of the table controls, sorted by claim and then by document: a claim with a document
+// that was found for another claim, and what the annotator said. It is no pair of the corpus.
+type ControlRow struct {
+	ClaimID    string   `json:"claim_id"`
+	DocumentID string   `json:"document_id"`
+	Role       string   `json:"role"`    // random
+	Outcome    string   `json:"outcome"` // labelled; else why there is no label, such as refused
+	Label      string   `json:"label"`
+	Answer     string   `json:"answer"`
+	ZeroAnswer string   `json:"zero_answer"`
+	Effect     string   `json:"effect"`
+	Flags      []string `json:"flags"`
+	Call       string   `json:"call"`
+}
+
+// NewControlRow makes a row of what came of a control; l has no label unless outcome is "labelled".
+func NewControlRow(claimID, documentID, outcome string, l corpus.Label) ControlRow {
+	return ControlRow{
+		ClaimID: claimID, DocumentID: documentID, Role: string(corpus.RoleRandom), Outcome: outcome, Label: string(l.Label),
+		Answer: string(l.Answer), ZeroAnswer: string(l.Zero), Effect: string(l.Effect), Flags: list(l.Flags), Call: l.Call,
 	}
 }
 
@@ -158,6 +192,7 @@ type Tables struct {
 	Verdicts    iter.Seq2[VerdictRow, error] // nil where the recipe has no judge
 	Mentions    iter.Seq2[MentionRow, error] // nil where the recipe asks for none
 	Events      iter.Seq2[EventRow, error]   // likewise
+	Controls    iter.Seq2[ControlRow, error] // nil where no control was asked
 	Claim       func(id string) (ClaimRow, error)
 	Document    func(id string) (DocumentRow, error)
 }
@@ -483,6 +518,11 @@ func count(ctx context.Context, t Tables) (counts, labels, categories map[string
 	}
 	if err := each(ctx, t.Annotations, func(Call) error { counts["annotations"]++; return nil }); err != nil {
 		return nil, nil, nil, err
+	}
+	if t.Controls != nil {
+		if err := each(ctx, t.Controls, func(ControlRow) error { counts["controls"]++; return nil }); err != nil {
+			return nil, nil, nil, err
+		}
 	}
 	err = each(ctx, t.Pairs, func(p PairRow) error { counts["pairs"]++; labels[p.Label]++; return nil })
 	return counts, labels, categories, err

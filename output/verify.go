@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -150,8 +151,9 @@ func (v *verifier) tables(ctx context.Context, m Manifest) error {
 		"data/verdicts.jsonl": v.verdict,
 		"data/mentions.jsonl": v.mention,
 		"data/events.jsonl":   v.event,
+		"data/controls.jsonl": v.control,
 	}
-	order := []string{"data/claims.jsonl", "data/documents.jsonl", "data/annotations.jsonl", "data/pairs.jsonl", "data/verdicts.jsonl", "data/mentions.jsonl", "data/events.jsonl"}
+	order := []string{"data/claims.jsonl", "data/documents.jsonl", "data/annotations.jsonl", "data/pairs.jsonl", "data/verdicts.jsonl", "data/mentions.jsonl", "data/events.jsonl", "data/controls.jsonl"}
 	byPath := map[string]File{}
 	for _, f := range m.Files {
 		byPath[f.Path] = f
@@ -304,8 +306,42 @@ func (v *verifier) pair(line []byte, labels map[string]int) (string, error) {
 	default:
 		return "", fmt.Errorf("label %q is none of %v", row.Label, corpus.StanceLabels)
 	}
-	return row.ClaimID + "\x00" + row.DocumentID, v.lead(
-		reference{"data/claims.jsonl", row.ClaimID}, reference{"data/documents.jsonl", row.DocumentID}, reference{"data/annotations.jsonl", row.Call})
+	if row.Role != "" && row.Role != string(corpus.RoleOf(corpus.StanceLabel(row.Label))) {
+		return "", fmt.Errorf("a document labelled %s has the role %q", row.Label, row.Role)
+	}
+	refs := []reference{{"data/claims.jsonl", row.ClaimID}, {"data/documents.jsonl", row.DocumentID}, {"data/annotations.jsonl", row.Call}}
+	votes := map[corpus.StanceLabel]bool{}
+	for _, a := range row.Panel {
+		votes[a.Label] = true
+		if a.Call != "" {
+			refs = append(refs, reference{"data/annotations.jsonl", a.Call})
+		}
+	}
+	if row.Consensus != "" && !votes[corpus.StanceLabel(row.Consensus)] {
+		return "", fmt.Errorf("the consensus %q is nobody's label", row.Consensus)
+	}
+	return row.ClaimID + "\x00" + row.DocumentID, v.lead(refs...)
+}
+
+// control checks a row of the shuffled control.
+func (v *verifier) control(line []byte) (string, error) {
+	var row ControlRow
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&row); err != nil {
+		return "", err
+	}
+	if row.Role != string(corpus.RoleRandom) {
+		return "", fmt.Errorf("a control has the role %q, want %s", row.Role, corpus.RoleRandom)
+	}
+	if labelled := slices.Contains(corpus.StanceLabels, corpus.StanceLabel(row.Label)); labelled != (row.Call != "") || !labelled && row.Label != "" {
+		return "", fmt.Errorf("a control has the label %q by the call %q", row.Label, row.Call)
+	}
+	refs := []reference{{"data/claims.jsonl", row.ClaimID}, {"data/documents.jsonl", row.DocumentID}}
+	if row.Call != "" {
+		refs = append(refs, reference{"data/annotations.jsonl", row.Call})
+	}
+	return row.ClaimID + "\x00" + row.DocumentID, v.lead(refs...)
 }
 
 func (v *verifier) verdict(line []byte) (string, error) {

@@ -105,6 +105,13 @@ func outcome(err error) (*Failure, *Exclusion) {
 		return fail.Class != ""
 	})
 	inChain(err, func(e error) bool {
+		r, ok := e.(interface{ FailureReason() string })
+		if ok {
+			fail.Code = r.FailureReason()
+		}
+		return fail.Code != ""
+	})
+	inChain(err, func(e error) bool {
 		a, ok := e.(interface{ Attempts() int })
 		if ok {
 			fail.Attempts = a.Attempts()

@@ -105,7 +105,8 @@ const (
 type Failure struct {
 	Class    string `json:"class"`
 	Reason   string `json:"reason"`
-	Attempts int    `json:"attempts"` // made within the run that failed
+	Attempts int    `json:"attempts"`      // made within the run that failed
+	Code     string `json:"code,omitzero"` // stable slug, as "refused", of an error that has FailureReason
 }
 
 // An Exclusion says why an item is left out: an outcome, not a failure.

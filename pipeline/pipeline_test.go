@@ -141,6 +141,11 @@ func (e *outcomeError) Attempts() int        { return e.attempts }
 func (e *outcomeError) StopsRun() bool       { return e.stops }
 func (e *outcomeError) Unwrap() error        { return e.wraps }
 
+type codedError struct{}
+
+func (codedError) Error() string         { return "declined" }
+func (codedError) FailureReason() string { return "refused" }
+
 func TestSumOf(t *testing.T) {
 	type small struct {
 		A int     `json:"a"`
@@ -366,15 +371,16 @@ func TestOutcomes(t *testing.T) {
 		excl *Exclusion
 		ends bool
 	}{
-		{name: "plain", err: errors.New("no verdict on the page"), fail: &Failure{ClassPermanent, "no verdict on the page", 1}},
-		{name: "transient", err: &outcomeError{text: "503", class: ClassTransient, attempts: 4}, fail: &Failure{ClassTransient, "503", 4}},
-		{name: "wrapped", err: fmt.Errorf("get a: %w", &outcomeError{text: "503", class: ClassTransient, attempts: 4}), fail: &Failure{ClassTransient, "get a: 503", 4}},
-		{name: "joined", err: errors.Join(errors.New("a"), &outcomeError{text: "b", class: ClassBlocked}), fail: &Failure{ClassBlocked, "a\nb", 1}},
-		{name: "outer has no class", err: &outcomeError{text: "x", wraps: &outcomeError{class: ClassBudget, attempts: 2}}, fail: &Failure{ClassBudget, "x", 2}},
-		{name: "deadline of a client", err: fmt.Errorf("get a: %w", context.DeadlineExceeded), fail: &Failure{ClassTransient, "get a: context deadline exceeded", 1}},
-		{name: "deadline with class", err: &outcomeError{text: "late", class: ClassPermanent, wraps: context.DeadlineExceeded}, fail: &Failure{ClassPermanent, "late", 1}},
-		{name: "record of a client cannot be read", err: &kv.CorruptError{Bucket: "b", Key: "k", Err: errors.New("x")}, fail: &Failure{ClassPermanent, `read record "k" of bucket b: x`, 1}},
+		{name: "plain", err: errors.New("no verdict on the page"), fail: &Failure{ClassPermanent, "no verdict on the page", 1, ""}},
+		{name: "transient", err: &outcomeError{text: "503", class: ClassTransient, attempts: 4}, fail: &Failure{ClassTransient, "503", 4, ""}},
+		{name: "wrapped", err: fmt.Errorf("get a: %w", &outcomeError{text: "503", class: ClassTransient, attempts: 4}), fail: &Failure{ClassTransient, "get a: 503", 4, ""}},
+		{name: "joined", err: errors.Join(errors.New("a"), &outcomeError{text: "b", class: ClassBlocked}), fail: &Failure{ClassBlocked, "a\nb", 1, ""}},
+		{name: "outer has no class", err: &outcomeError{text: "x", wraps: &outcomeError{class: ClassBudget, attempts: 2}}, fail: &Failure{ClassBudget, "x", 2, ""}},
+		{name: "deadline of a client", err: fmt.Errorf("get a: %w", context.DeadlineExceeded), fail: &Failure{ClassTransient, "get a: context deadline exceeded", 1, ""}},
+		{name: "deadline with class", err: &outcomeError{text: "late", class: ClassPermanent, wraps: context.DeadlineExceeded}, fail: &Failure{ClassPermanent, "late", 1, ""}},
+		{name: "record of a client cannot be read", err: &kv.CorruptError{Bucket: "b", Key: "k", Err: errors.New("x")}, fail: &Failure{ClassPermanent, `read record "k" of bucket b: x`, 1, ""}},
 		{name: "excluded", err: fmt.Errorf("parse a: %w", &outcomeError{text: "flip", excluded: "flip_o_meter", class: ClassPermanent}), excl: &Exclusion{"flip_o_meter", "parse a: flip"}},
+		{name: "with a code", err: fmt.Errorf("label a: %w", codedError{}), fail: &Failure{ClassPermanent, "label a: declined", 1, "refused"}},
 		{name: "stops", err: fmt.Errorf("ask: %w", &outcomeError{text: "no money", stops: true}), ends: true},
 		{name: "stops, deep", err: &outcomeError{text: "x", class: ClassTransient, wraps: &outcomeError{text: "bad key", stops: true}}, ends: true},
 		{name: "stops, excluded", err: &outcomeError{text: "x", excluded: "gone", stops: true}, ends: true},
@@ -430,7 +436,7 @@ func TestOutcomes(t *testing.T) {
 
 func TestErrorTexts(t *testing.T) {
 	tests := map[string]error{
-		"parse/x k: transient: 503":                               &ItemError{"parse/x", "k", &Failure{ClassTransient, "503", 1}, nil},
+		"parse/x k: transient: 503":                               &ItemError{"parse/x", "k", &Failure{ClassTransient, "503", 1, ""}, nil},
 		"parse/x k: excluded (robots)":                            &ItemError{"parse/x", "k", nil, &Exclusion{Reason: "robots"}},
 		"parse/x k: excluded (robots): /a":                        &ItemError{"parse/x", "k", nil, &Exclusion{"robots", "/a"}},
 		"parse/x k: no outcome":                                   &ItemError{Stage: "parse/x", Key: "k"},
@@ -565,7 +571,7 @@ func TestUnencodable(t *testing.T) {
 	w := newWorld(t)
 	number := Stage[float64, float64]{Name: "x/x", Do: func(_ context.Context, x float64) (float64, error) { return math.Sqrt(x), nil }}
 	_, err := Run(t.Context(), w.run(), number, "k", -1)
-	want := &ItemError{"x/x", "k", &Failure{ClassPermanent, "encode output: json: unsupported value: NaN", 1}, nil}
+	want := &ItemError{"x/x", "k", &Failure{ClassPermanent, "encode output: json: unsupported value: NaN", 1, ""}, nil}
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
@@ -600,7 +606,7 @@ func TestPanic(t *testing.T) {
 			})
 			e := w.run()
 			_, err := Run(t.Context(), e, s, "k", 1)
-			want := &ItemError{"parse/x", "k", &Failure{ClassPermanent, tt.text, 1}, nil}
+			want := &ItemError{"parse/x", "k", &Failure{ClassPermanent, tt.text, 1, ""}, nil}
 			if diff := cmp.Diff(error(want), err); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

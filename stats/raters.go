@@ -130,7 +130,7 @@ func (c Coefficient) String() string {
 			fmt.Fprintf(&b, " %v", *c.Interval)
 		}
 	}
-	if c.Observed != nil {
+	if c.Observed != nil && (c.Value == nil || *c.Observed != *c.Value) {
 		fmt.Fprintf(&b, ", observed agreement %.3f", *c.Observed)
 	}
 	fmt.Fprintf(&b, ", n %d", c.Items)

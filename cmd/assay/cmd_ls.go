@@ -21,13 +21,15 @@ func (a *app) lsCommand() *cobra.Command {
   assay ls candidates --state waiting
   assay ls ratings
   assay ls conflicts
-  assay ls unclaimed --reason not_in_recipe`,
+  assay ls unclaimed --reason not_in_recipe
+  assay ls disputes`,
 		Long: help(`List the stored items of a stage (a kind or kind/plugin), one line each: stage, key, state, reason, summary.
 "ratings" lists printed ratings that no map names; "candidates" lists claims that were found in documents and wait for a person,
 or are done (accepted) or excluded (rejected); "clusters" the claims that several sources tell in nearly the same words, and
 "conflicts" those of them that were given different verdicts (reason binary, or six_way where only the finer scale differs), each
 with its address, date and speaker. A cluster never merges claims. "unclaimed" lists the pages of imports that no site of the recipe
-reads: not_in_recipe where another site would (add it to recipe.sites), no_site where none does. Works while a build runs.`, statusError, statusUsage, statusLocked),
+reads: not_in_recipe where another site would (add it to recipe.sites), no_site where none does. "disputes" lists the pairs on which a
+panel's annotators come to no consensus, or to another one than the label. Works while a build runs.`, statusError, statusUsage, statusLocked),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) == 1 {
