@@ -62,6 +62,7 @@ type BuildReport struct {
 	Corrupt    []string          `json:"corrupt"`            // records that could not be read and were made again
 	Unclaimed  int               `json:"unclaimed"`          // imported pages that belong to no site of the recipe
 	Alarms     []scrapers.Alarm  `json:"alarms"`             // signs that a site is not as its scraper expects
+	BadMarkup  []string          `json:"bad_markup"`         // pages read in this run of which markup was given up, by address
 	TimeUp     bool              `json:"time_up"`
 	Batches    *Batches          `json:"batches,omitempty"`
 	Forecast   *Forecast         `json:"forecast,omitempty"` // of a dry run
@@ -206,7 +207,7 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	if f := o.Foreseen; f != nil {
 		rep.Fact = &Fact{Calls: rep.LLM.Calls, Tokens: rep.LLM.Tokens, USD: rep.LLM.USD, Wall: rep.Pipeline.Wall, Forecast: *f}
 	}
-	rep.Corrupt = w.corrupt.all()
+	rep.Corrupt, rep.BadMarkup = w.corrupt.all(), w.watch.badMarkup()
 	if rep.Alarms, err = w.alarms(); err != nil {
 		return rep, errors.Join(walkErr, err)
 	}

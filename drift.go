@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"assay/corpus"
 	"assay/fetch"
 	"assay/kv"
 	"assay/scrapers"
@@ -20,6 +21,7 @@ type watch struct {
 	canary scrapers.Canary
 	looked map[string]map[string]bool // addresses by site
 	met    map[string]int             // pages that could have been looked at, by site
+	bad    []string                   // pages of which markup was given up
 }
 
 const (
@@ -33,7 +35,7 @@ const (
 func (v *watch) reset(now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.since, v.canary, v.looked, v.met = now, scrapers.Canary{}, map[string]map[string]bool{}, map[string]int{}
+	v.since, v.canary, v.looked, v.met, v.bad = now, scrapers.Canary{}, map[string]map[string]bool{}, map[string]int{}, nil
 }
 
 // read looks at an item page that a stage reads, if it was retrieved in this run: one that was stored before
@@ -72,6 +74,29 @@ func (v *watch) page(site scrapers.Site, p *fetch.Page) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.canary.Add(o)
+}
+
+// parsed notes a page whose markup was given up: its claims say so, or it gave none. Other than the signs of
+// drift, these are counted for every page that a stage reads, stored ones too.
+func (v *watch) parsed(p *fetch.Page, claims []corpus.Claim, err error) {
+	bad := slices.ContainsFunc(claims, func(c corpus.Claim) bool { return corpus.HasFlag(c.Flags, corpus.FlagBadMarkup) })
+	if err != nil {
+		found, unread := scrapers.ClaimReviews(p)
+		bad = unread == nil && len(found.Bad) > 0
+	}
+	if bad {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.bad = append(v.bad, p.Final)
+	}
+}
+
+// badMarkup lists the pages of which markup was given up, by address.
+func (v *watch) badMarkup() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := slices.Sorted(slices.Values(v.bad))
+	return slices.Compact(append([]string{}, all...))
 }
 
 // listing looks at a listing as Discover read it.

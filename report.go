@@ -68,6 +68,10 @@ func (r BuildReport) Text(dryRun bool) string {
 		alarms = append(alarms, a.String())
 	}
 	some(&b, "drift", alarms, len(alarms))
+	if n := len(r.BadMarkup); n > 0 {
+		fmt.Fprintf(&b, "bad markup: %d pages\n", n)
+		some(&b, "bad markup", r.BadMarkup, n)
+	}
 	for _, c := range r.Corrupt {
 		fmt.Fprintf(&b, "unreadable and made again: %s\n", c)
 	}

@@ -808,6 +808,7 @@ func (s stages) parse(site scrapers.Site) pipeline.Stage[string, []corpus.Claim]
 			defer free()
 			s.w.watch.read(site, page)
 			claims, err := site.Parse(page)
+			s.w.watch.parsed(page, claims, err)
 			if err != nil {
 				return nil, err
 			}

@@ -287,6 +287,7 @@ func TestCanary(t *testing.T) {
 		later.Add(o)
 	}
 	later.AddListing(Site{Name: "x"}, "https://x.example/list?page=2", Listing{}, nil)
+	later.AddListing(Site{Name: "x"}, "https://x.example/feed/?paged=2", Listing{}, nil)
 	later.AddListing(Site{Name: "x", Cards: ".card"}, "https://x.example/list", Listing{}, nil)
 	var lines []string
 	for _, a := range append(later.Alarms(), later.Since(c)...) {

@@ -12,6 +12,7 @@ package scrapers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -302,7 +303,8 @@ func pageNumber(address string) int {
 	if err != nil {
 		return 1
 	}
-	n, err := strconv.Atoi(u.Query().Get("page"))
+	q := u.Query()
+	n, err := strconv.Atoi(cmp.Or(q.Get("page"), q.Get("paged"))) // WordPress counts the pages of a feed by the second
 	if err != nil {
 		return 1
 	}

@@ -24,6 +24,8 @@ type lab struct {
 	dir   string
 	model *modelStub
 	env   []string
+
+	refreshed string // what the refresh of a route said
 }
 
 // newLab makes a lab of n claims with one document each. extra is appended to the recipe.
@@ -130,8 +132,9 @@ type report struct {
 			Exclusions map[string]int `json:"exclusions"`
 		} `json:"stages"`
 	} `json:"pipeline"`
-	Labels  map[string]int `json:"labels"`
-	Release struct {
+	Labels    map[string]int `json:"labels"`
+	BadMarkup []string       `json:"bad_markup"`
+	Release   struct {
 		Dir    string         `json:"dir"`
 		ID     string         `json:"id"`
 		Counts map[string]int `json:"counts"`

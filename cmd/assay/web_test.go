@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -371,11 +372,11 @@ func (l *lab) savedDir(list ...savedPage) string {
 func warc(list ...savedPage) string {
 	var b strings.Builder
 	for i, p := range list {
-		status, coding := max(p.status, 200), ""
+		status, coding, kind := max(p.status, 200), "", cmp.Or(p.kind, "text/html; charset=utf-8")
 		if p.packed {
 			coding = "Content-Encoding: gzip\r\n"
 		}
-		message := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: text/html; charset=utf-8\r\n%sContent-Length: %d\r\n\r\n%s", status, http.StatusText(status), coding, len(p.body), p.body)
+		message := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: %s\r\n%sContent-Length: %d\r\n\r\n%s", status, http.StatusText(status), kind, coding, len(p.body), p.body)
 		fmt.Fprintf(&b, "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: %s\r\nWARC-Date: %sT00:00:00Z\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-%012d>\r\n"+
 			"Content-Type: application/http; msgtype=response\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", p.url, p.at, i, len(message), message)
 	}
