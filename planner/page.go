@@ -11,7 +11,7 @@ import (
 )
 
 // PageVersion is that of PageDocument; a new one reads every page again.
-const PageVersion = 3
+const PageVersion = 4
 
 // captured is the address of a capture: when it was taken, how it is to be shown, and of what.
 var captured = regexp.MustCompile(`^https?://web\.archive\.org/web/(\d{14})(?:[a-z]{2}_)?/(https?:/.+)$`)
