@@ -139,6 +139,9 @@ func (c *collector) visitor() visitor {
 				return err
 			}
 			rank := fmt.Sprintf("%012d", number)
+			for _, leak := range ev.leaks {
+				l.Flags = corpus.AddFlag(l.Flags, leak)
+			}
 			return c.pairs.add(pairKey(claim.ID, d.ID), rank, numbered[output.PairRow]{output.NewPairRow(l, ev.hits, number), number})
 		},
 		panel: func(p panelled) error {
@@ -171,6 +174,16 @@ func (c *collector) visitor() visitor {
 				row := output.NewEventRow(x.DocumentID, x.Call, e)
 				if err := c.events.add(row.Key(), "", row); err != nil {
 					return err
+				}
+			}
+			return nil
+		},
+		trace: func(claim corpus.Claim, t corpus.Trace, _ []corpus.Link) error {
+			for _, cand := range t.Candidates {
+				if kind := leakDropped(cand.Reason); kind != "" {
+					if err := c.withheld.add("evidence", claim.ID+" "+cand.DocumentID, kind); err != nil {
+						return err
+					}
 				}
 			}
 			return nil

@@ -391,6 +391,7 @@ type provenance struct {
 	Extraction *annotate.Extraction   `json:"extraction,omitempty"`
 	Document   *corpus.Document       `json:"document,omitempty"`
 	Trace      *corpus.Trace          `json:"trace,omitempty"`
+	Leakage    *LeakReport            `json:"leakage,omitempty"` // of a claim that was searched for
 	Zero       json.RawMessage        `json:"zero,omitempty"`
 	Label      *corpus.Label          `json:"label,omitempty"`
 	Labels     []corpus.Label         `json:"labels,omitempty"`
@@ -570,6 +571,13 @@ func (w *Workspace) showClaim(ctx context.Context, e *pipeline.Engine, p *proven
 	k := stages{w}
 	if _, err := w.items(e, p, id, k.plan().Name, k.zero().Name, k.judge().Name, k.entity(annotate.Entities).Name, k.entity(annotate.Events).Name); err != nil {
 		return err
+	}
+	if p.Trace != nil {
+		rep, err := w.Config.Recipe.leakReport(*p.Claim, *p.Trace, w.pooled)
+		if err != nil {
+			return err
+		}
+		p.Leakage = &rep
 	}
 	for info, err := range e.Items(k.label().Name) {
 		if err != nil {

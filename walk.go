@@ -67,6 +67,7 @@ type evidence struct {
 	url        string
 	hits       []corpus.Hit
 	link       *corpus.Link // the imported pair, if there is one
+	leaks      []string     // see corpus.Leaks; filled where the document is known
 }
 
 func (k *walk) reaches(kind string) bool {
@@ -488,6 +489,15 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 	}
 	if err := k.entities(ctx, c, docs); err != nil || !k.reaches(KindZero) {
 		return err
+	}
+	bound := ""
+	if recipe.agentic() {
+		if bound, err = k.w.asOf(ref, c); err != nil {
+			return err
+		}
+	}
+	for i, s := range docs {
+		docs[i].ev.leaks = recipe.leaks(c, s.doc, bound)
 	}
 	if binary == "true" || binary == "false" {
 		err = k.label(ctx, c, binary, docs)

@@ -58,6 +58,10 @@ func card(m Manifest, formats []Format) []byte {
 	for _, mod := range f.Models {
 		fmt.Fprintf(&b, "- %s: %s (%s, endpoint %s), %d calls\n", mod.Role, mod.Model, mod.Provider, mod.Endpoint, mod.Calls)
 	}
+	b.WriteString("\n## Leakage\n\nPairs whose document may give the claim's verdict away, or may be younger than the day as of which it is checked;\neach has the flag. What a search left out for such a reason is below, under Withheld, as evidence.\n\n| flag | pairs |\n|---|---|\n")
+	for _, l := range corpus.Leaks {
+		fmt.Fprintf(&b, "| `%s` | %d |\n", l, m.Leakage[l])
+	}
 	if len(f.Withheld) > 0 {
 		b.WriteString("\n## Withheld\n\n")
 		for _, reason := range sortedKeys(f.Withheld) {

@@ -266,6 +266,9 @@ type Manifest struct {
 	Labels map[string]int `json:"labels"`
 	// Categories counts claims by category; "" are those whose category is not known.
 	Categories map[string]int `json:"categories"`
+	// Leakage counts pairs by what may give the verdict away, see corpus.Leaks; a pair may count in two. What the
+	// search left out for such a reason is in Facts.Withheld. Releases of earlier versions have none.
+	Leakage map[string]int `json:"leakage,omitempty"`
 	Files      []File         `json:"files"` // every file but manifest.json and SHA256SUMS
 }
 
@@ -457,7 +460,7 @@ func (d *Dir) write(ctx context.Context, o Options, t Tables) (Manifest, error) 
 	}
 	m := Manifest{Schema: schema, Facts: o.Facts}
 	var err error
-	if m.Counts, m.Labels, m.Categories, err = count(ctx, t); err != nil {
+	if m.Counts, m.Labels, m.Categories, m.Leakage, err = count(ctx, t); err != nil {
 		return m, err
 	}
 	if err := d.put(recipeName, o.Recipe); err != nil {
@@ -500,32 +503,65 @@ func (d *Dir) putSums() error {
 }
 
 // count reads the tables once for the numbers of the manifest.
-func count(ctx context.Context, t Tables) (counts, labels, categories map[string]int, err error) {
+func count(ctx context.Context, t Tables) (counts, labels, categories, leaks map[string]int, err error) {
 	counts, labels, categories = map[string]int{"claims": 0, "documents": 0, "pairs": 0, "annotations": 0}, map[string]int{}, map[string]int{}
 	for _, l := range corpus.StanceLabels {
 		labels[string(l)] = 0
 	}
+	leaked := newLeakage()
 	var found clusters
 	if err := each(ctx, t.Claims, func(c ClaimRow) error { counts["claims"]++; categories[c.Category]++; found.add(c); return nil }); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
 	counts["clusters"], counts["conflicts"] = found.count()
 	if err := each(ctx, t.Documents, func(DocumentRow) error { counts["documents"]++; return nil }); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
 	if err := errors.Join(rows(ctx, counts, "verdicts", t.Verdicts), rows(ctx, counts, "mentions", t.Mentions), rows(ctx, counts, "events", t.Events)); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
 	if err := each(ctx, t.Annotations, func(Call) error { counts["annotations"]++; return nil }); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
 	if t.Controls != nil {
 		if err := each(ctx, t.Controls, func(ControlRow) error { counts["controls"]++; return nil }); err != nil {
-			return nil, nil, nil, err
+			return nil, nil, nil, nil, err
 		}
 	}
-	err = each(ctx, t.Pairs, func(p PairRow) error { counts["pairs"]++; labels[p.Label]++; return nil })
-	return counts, labels, categories, err
+	err = each(ctx, t.Pairs, func(p PairRow) error { counts["pairs"]++; labels[p.Label]++; leaked.add(p); return nil })
+	return counts, labels, categories, leaked, err
+}
+
+// leakage counts pairs by leak.
+type leakage map[string]int
+
+func newLeakage() leakage {
+	m := leakage{}
+	for _, l := range corpus.Leaks {
+		m[l] = 0
+	}
+	return m
+}
+
+func (m leakage) add(p PairRow) {
+	for _, l := range corpus.Leaks {
+		if corpus.HasFlag(p.Flags, l) {
+			m[l]++
+		}
+	}
+}
+
+// ReadLeakage reads the leakage report out of a release's manifest; nil for a release that has none.
+func ReadLeakage(dir string) (map[string]int, error) {
+	data, err := os.ReadFile(filepath.Join(dir, manifestName))
+	if err != nil {
+		return nil, err
+	}
+	var m Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, fmt.Errorf("read the manifest of %s: %w", dir, err)
+	}
+	return m.Leakage, nil
 }
 
 // rows counts the rows of a table that a release need not have.

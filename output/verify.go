@@ -139,7 +139,7 @@ func (v *verifier) manifest(listed map[string]string) (Manifest, bool) {
 
 // tables reads every table once, in the order in which references point.
 func (v *verifier) tables(ctx context.Context, m Manifest) error {
-	labels := map[string]int{}
+	labels, leaks := map[string]int{}, newLeakage()
 	var found clusters
 	readers := map[string]func(line []byte) (key string, err error){
 		"data/claims.jsonl":    func(line []byte) (string, error) { return v.claim(line, &found) },
@@ -147,7 +147,7 @@ func (v *verifier) tables(ctx context.Context, m Manifest) error {
 		"data/annotations.jsonl": func(line []byte) (string, error) {
 			return idOf(line)
 		},
-		"data/pairs.jsonl":    func(line []byte) (string, error) { return v.pair(line, labels) },
+		"data/pairs.jsonl":    func(line []byte) (string, error) { return v.pair(line, labels, leaks) },
 		"data/verdicts.jsonl": v.verdict,
 		"data/mentions.jsonl": v.mention,
 		"data/events.jsonl":   v.event,
@@ -181,6 +181,11 @@ func (v *verifier) tables(ctx context.Context, m Manifest) error {
 		for _, l := range sortedKeys(m.Labels) {
 			if labels[l] != m.Labels[l] {
 				v.bad("label %s has %d pairs, the manifest says %d", l, labels[l], m.Labels[l])
+			}
+		}
+		for _, l := range sortedKeys(m.Leakage) { // none in releases of earlier versions
+			if leaks[l] != m.Leakage[l] {
+				v.bad("flag %s is on %d pairs, the manifest says %d", l, leaks[l], m.Leakage[l])
 			}
 		}
 	}
@@ -293,7 +298,7 @@ func (v *verifier) document(line []byte) (string, error) {
 	return row.ID, nil
 }
 
-func (v *verifier) pair(line []byte, labels map[string]int) (string, error) {
+func (v *verifier) pair(line []byte, labels map[string]int, leaks leakage) (string, error) {
 	var row PairRow
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
@@ -301,6 +306,7 @@ func (v *verifier) pair(line []byte, labels map[string]int) (string, error) {
 		return "", err
 	}
 	labels[row.Label]++
+	leaks.add(row)
 	switch corpus.StanceLabel(row.Label) {
 	case corpus.Supporting, corpus.Misleading, corpus.Unrelated:
 	default:

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +21,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Short:   "Check release folders",
 		Example: "  assay verify release/3f2a91c07d1e\n  assay verify --rebuild release/v1.0.0",
 		Long: help(`Check that every file has its hash, that tables have the manifest's rows in order, and that every reference
-leads to a row. With --rebuild, release again from the workspace and compare the content, byte for byte.`,
+leads to a row, and say how many pairs have a document that may give the verdict away. With --rebuild, release again from the workspace and compare the content, byte for byte.`,
 			statusError, statusUsage, statusLocked, statusVerify),
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -46,6 +48,11 @@ leads to a row. With --rebuild, release again from the workspace and compare the
 					}
 					if len(v.Problems) == 0 {
 						fmt.Fprintf(w, "%s is sound\n", v.Dir)
+						for _, l := range slices.Sorted(maps.Keys(v.Leakage)) {
+							if n := v.Leakage[l]; n > 0 {
+								fmt.Fprintf(w, "  %s: %d pairs\n", l, n)
+							}
+						}
 					}
 				}
 			}); err != nil {
@@ -63,8 +70,9 @@ leads to a row. With --rebuild, release again from the workspace and compare the
 
 // verified is what became of one folder.
 type verified struct {
-	Dir      string   `json:"dir"`
-	Problems []string `json:"problems"`
+	Dir      string         `json:"dir"`
+	Problems []string       `json:"problems"`
+	Leakage  map[string]int `json:"leakage,omitempty"` // pairs of a sound folder, by flag
 }
 
 // check verifies a folder, and compares it with a rebuilt one if there is a workspace.
@@ -78,5 +86,8 @@ func check(ctx context.Context, dir string, w *assay.Workspace) (verified, error
 		problems, err = w.Rebuild(ctx, dir)
 	}
 	v.Problems = append(v.Problems, problems...)
+	if err == nil && len(v.Problems) == 0 {
+		v.Leakage, err = output.ReadLeakage(dir)
+	}
 	return v, err
 }
