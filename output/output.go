@@ -269,7 +269,7 @@ type Manifest struct {
 	// Leakage counts pairs by what may give the verdict away, see corpus.Leaks; a pair may count in two. What the
 	// search left out for such a reason is in Facts.Withheld. Releases of earlier versions have none.
 	Leakage map[string]int `json:"leakage,omitempty"`
-	Files      []File         `json:"files"` // every file but manifest.json and SHA256SUMS
+	Files   []File         `json:"files"` // every file but manifest.json and SHA256SUMS
 }
 
 const (
