@@ -66,12 +66,21 @@ type choice struct {
 // Act asks for the next action.
 var Act = llm.MustLoadTemplate(prompts, llm.Template{
 	Name:    "act",
-	Version: 1,
-	Schema: json.RawMessage(`{"type":"object","properties":{"action":{"type":"string"},"query":{"type":"string"},"subclaim_id":{"type":"string"},"why":{"type":"string"}},` +
+	Version: 2,
+	Schema: json.RawMessage(`{"type":"object","properties":{"action":{"enum":["` + strings.Join(toolNames(), `","`) + `"]},"query":{"type":"string"},"subclaim_id":{"type":"string"},"why":{"type":"string"}},` +
 		`"required":["action","query","subclaim_id","why"],"additionalProperties":false}`),
 	Builtin:        builtinAct,
 	BuiltinVersion: 2,
 })
+
+// toolNames are the actions that a reply may name: an endpoint that constrains replies gives no other.
+func toolNames() []string {
+	names := make([]string, len(Tools))
+	for i, t := range Tools {
+		names[i] = t.Name
+	}
+	return names
+}
 
 func builtinAct(vars any) (json.RawMessage, error) {
 	v, ok := vars.(ActVars)
@@ -116,8 +125,8 @@ func (a *agent) choose(ctx context.Context, view ActVars) (choice, string, error
 
 // Reasons why a choice is not followed.
 const (
-	RefusedReply    = "no_answer"         // the model gave none
-	RefusedTool     = "unknown_tool"      // or one that cannot be used now
+	RefusedReply    = "no_answer"         // the model gave none, or named a tool that there is not
+	RefusedTool     = "unusable_tool"     // one that cannot be used now
 	RefusedSubclaim = "unknown_subclaim"  // or one that is spent
 	RefusedEmpty    = "no_query"          // a search for nothing
 	RefusedRepeat   = "repeated_query"    // searched before, in these or nearly these words

@@ -229,7 +229,7 @@ func TestAgentGuard(t *testing.T) {
 		guard   string // the action that the guard takes instead
 	}{
 		"nothing was done":        {bridge, nil, 0, did("wikipedia", "Marsh Bridge", "s1"), did("stop", "", ""), RefusedEarly, "web_support"},
-		"an unknown tool":         {bridge, nil, 0, did("news", "Marsh Bridge", "s1"), did("shell", "rm -rf /", "s1"), RefusedTool, "web_support"},
+		"an unknown tool":         {bridge, nil, 0, did("news", "Marsh Bridge", "s1"), did("shell", "rm -rf /", "s1"), RefusedReply, "web_support"},
 		"a tool without engine":   {bridge, nil, 0, did("reddit", "Marsh Bridge", "s1"), did("x", "Marsh Bridge", "s1"), RefusedTool, "web_support"},
 		"support was searched":    {bridge, []choice{did("web_support", "Marsh Bridge closed", "s1")}, 0, did("web_refute", "Marsh Bridge", "s1"), did("web_support", "marsh bridge closed", "s1"), RefusedRepeat, "web_refute"},
 		"nearly the same words":   {bridge, []choice{did("web_support", "Marsh Bridge Ostrow closed months", "s1")}, 0, did("web_support", "ferry traffic detour", "s1"), did("web_support", "Marsh Bridge Ostrow closed month", "s1"), RefusedRepeat, "web_refute"},
