@@ -78,7 +78,7 @@ func (c *Config) checkAgent(bad func(key, format string, args ...any), oneOf fun
 	}
 	for key, domains := range map[string][]string{"newsrooms": a.Newsrooms, "fact_checkers": a.FactCheckers, "mirrors": a.Mirrors} {
 		for _, d := range domains {
-			if corpus.RegistrableDomain(d) != d || !strings.Contains(d, ".") {
+			if corpus.Host("https://"+d) != d || corpus.RegistrableDomain(d) != d || !strings.Contains(d, ".") {
 				bad("recipe.planner.agent."+key, "%q is no domain like bbc.co.uk, without www and path: no address would be on it", d)
 			}
 		}

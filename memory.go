@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 
@@ -175,7 +174,7 @@ func (w *Workspace) commitMemories() error {
 	}
 	next, fresh := commit{}, false
 	sum := sha256.New()
-	io.WriteString(sum, last.ID)
+	sum.Write([]byte(last.ID))
 	for e, err := range w.tables.Memories.Scan("", "") {
 		if err != nil {
 			return fmt.Errorf("read what is remembered: %w", err)
