@@ -113,12 +113,28 @@ func (k *walk) growths() (out []growth) {
 		add(true, growth{KindParse, KindPlan, 1, "a page or row gives one claim"})
 		add(r.Label.ZeroContext, growth{KindPlan, KindZero, 1, "a search finds something"})
 		add(true, growth{KindPlan, KindLabel, keep, fmt.Sprintf("a search keeps up to %.0f documents", keep)})
+		add(r.judges(), growth{KindPlan, KindJudge, 1, "a search ends in one draft"})
 	}
 	add(len(r.Categories) > 0, growth{KindCategory, KindLabel, keep, fmt.Sprintf("a claim is of the recipe's categories and has up to %.0f documents", keep)})
 	add(r.Label.ZeroContext, growth{KindParse, KindZero, 1, "a page or row gives one claim"})
 	add(true, growth{KindParse, KindLabel, keep, fmt.Sprintf("a page or row gives one claim, which has up to %.0f documents", keep)})
 	add(true, growth{KindDocument, KindLabel, 1, "a page that is fetched makes one pair"})
 	return out
+}
+
+// uncounted names what is drawn of all labels, and so is asked and forecast once they are there.
+func (k *walk) uncounted(assume func(string, ...any)) {
+	l := k.w.Config.Recipe.Label
+	if who := l.Panel.Annotators; len(who) > 0 && k.reaches(KindPanel) {
+		drawn := "all pairs"
+		if l.Panel.Pairs > 0 {
+			drawn = fmt.Sprintf("%d pairs", l.Panel.Pairs)
+		}
+		assume("%s: %s will be asked about %s once all labels are there; not counted yet", KindPanel, strings.Join(who, ", "), drawn)
+	}
+	if l.Shuffled > 0 && k.reaches(KindControl) {
+		assume("%s: up to %d claims will be asked about once all labels are there; not counted yet", KindControl, l.Shuffled)
+	}
 }
 
 // Tokens of an answer, and of a prompt beside its document, where nothing tells more.
@@ -161,6 +177,9 @@ func (k *walk) forecast(f *foresight, rep pipeline.Report) (*Forecast, error) {
 		}
 		more[g.kind] += above * g.high
 		assume("%s: %s (%.0f of %s not known)", g.kind, g.says, above, g.above)
+	}
+	if more[KindLabel]+f.of(KindLabel).High > 0 {
+		k.uncounted(assume)
 	}
 	if f.of(KindDiscover).High > 0 {
 		assume("what listings show that are not read yet is not counted (%.0f of them)", f.of(KindDiscover).High)
@@ -235,7 +254,7 @@ func (k *walk) forecast(f *foresight, rep pipeline.Report) (*Forecast, error) {
 }
 
 // roleOf is the role of the model that a kind of stage asks.
-var roleOf = map[string]string{KindExtract: "extract", KindCategory: "category", KindPlan: "keywords", KindZero: "zero", KindLabel: "annotate"}
+var roleOf = map[string]string{KindExtract: "extract", KindCategory: "category", KindPlan: "keywords", KindZero: "zero", KindLabel: "annotate", KindJudge: "judge"}
 
 // stageNamed is the stage of a kind that this recipe runs.
 func (k *walk) stageNamed(kind string) string {
@@ -247,6 +266,8 @@ func (k *walk) stageNamed(kind string) string {
 		return kind + "/" + r.Label.Protocol
 	case KindExtract:
 		return kind + "/" + r.Extract.Extractor
+	case KindJudge:
+		return kind + "/" + r.Judge
 	}
 	return kind
 }

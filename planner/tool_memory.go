@@ -12,7 +12,10 @@ var memoryTool = Tool{
 	Version: 1,
 	Doc:     "documents that earlier searches kept for other claims; what it finds is no primary source",
 	Source:  sourceMemory,
-	Ready:   func(e Env, _ Settings) bool { return e.Memory.Len(e.Snapshot.Number) > 0 },
+
+	Proven: "documented", Reference: "GPE, III-B; it reads this workspace alone",
+
+	Ready: func(e Env, _ Settings) bool { return e.Memory.Len(e.Snapshot.Number) > 0 },
 	Run: func(_ context.Context, env Env, s Settings, a Ask) (Observation, error) {
 		found := env.Memory.Search(env.Snapshot.Number, a.Query, s.Agent.PerAction)
 		return Observation{Results: found, Answer: fmt.Sprintf("%d of the %d documents that snapshot %s remembers", len(found), env.Memory.Len(env.Snapshot.Number), env.Snapshot.ID)}, nil

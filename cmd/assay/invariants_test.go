@@ -363,8 +363,9 @@ func newPairs(t *testing.T, before, after report) (added []string) {
 
 // gone are captures of a page that is gone, one after the other, each a day after the one before.
 func (c *corpusLab) gone(address string, statuses ...int) (list []savedPage) {
+	first := time.Now().UTC() // later than whatever was retrieved
 	for i, status := range statuses {
-		list = append(list, savedPage{url: address, status: status, at: fmt.Sprintf("2098-01-%02d", i+1), body: "gone"})
+		list = append(list, savedPage{url: address, status: status, at: first.AddDate(0, 0, i).Format(time.RFC3339Nano), body: "gone"})
 	}
 	return list
 }
@@ -423,10 +424,11 @@ func TestVanishedClaimsLeave(t *testing.T) {
 		}
 	}
 	// Pages that come back bring their claims back, with their labels, for nothing.
+	returned := time.Now().UTC().AddDate(0, 0, 1).Format(time.RFC3339Nano) // after the page was gone
 	c.saved(
-		savedPage{url: address(0), at: "2099-01-01", body: c.checks[0].page()},
-		savedPage{url: address(1), at: "2099-01-01", body: c.checks[1].page()},
-		savedPage{url: address(2), at: "2099-01-01", body: c.checks[2].page()})
+		savedPage{url: address(0), at: returned, body: c.checks[0].page()},
+		savedPage{url: address(1), at: returned, body: c.checks[1].page()},
+		savedPage{url: address(2), at: returned, body: c.checks[2].page()})
 	back, pages, calls := c.built(0)
 	if d := cmp.Diff(filesOf(t, before.Release.Dir), filesOf(t, back.Release.Dir)); d != "" || pages != 0 || calls != 0 {
 		t.Errorf("after they came back: %s; %d requests, %d calls", d, pages, calls)
