@@ -6,8 +6,10 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,13 +132,25 @@ func Write(dir string, d Data) (files []string, err error) {
 	return files, replace(dir, files, out)
 }
 
-// replace writes beside the folder and puts that in its place.
-func replace(dir string, files []string, out map[string][]byte) error {
-	next := filepath.Clean(dir) + ".next"
-	if err := os.RemoveAll(next); err != nil {
+// replace writes beside the folder and puts that in its place. Whatever is no report stays.
+func replace(dir string, files []string, out map[string][]byte) (err error) {
+	dir = filepath.Clean(dir)
+	if err := reportAt(dir); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	if err := os.MkdirAll(next, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	next, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-*")
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(next))
+		}
+	}()
+	if err := os.Chmod(next, 0o755); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	for _, name := range files {
@@ -144,13 +158,54 @@ func replace(dir string, files []string, out map[string][]byte) error {
 			return fmt.Errorf("write report: %w", err)
 		}
 	}
-	if old, err := os.ReadDir(dir); err == nil && len(old) > 0 && !slices.ContainsFunc(old, func(e os.DirEntry) bool { return e.Name() == "index.html" }) {
-		return fmt.Errorf("write report: %s holds something that is no report", dir)
-	}
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return os.Rename(next, dir)
+}
+
+// generator stands in every page of a report.
+const generator = `<meta name="generator" content="assay report">`
+
+// reportAt refuses a place that holds anything but an older report.
+func reportAt(dir string) error {
+	info, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is there and is no folder; name another with --to", dir)
+	}
+	old, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range old {
+		if !e.Type().IsRegular() || !isOurs(e.Name()) {
+			return fmt.Errorf("%s holds %s, which is none of a report's files; move it, or name another folder with --to", dir, e.Name())
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	if page, err := os.ReadFile(filepath.Join(dir, "index.html")); err != nil || !bytes.Contains(page, []byte(generator)) {
+		return fmt.Errorf("%s holds something that is no report of ours; name another folder with --to", dir)
+	}
+	return nil
+}
+
+// isOurs reports whether a report may hold a file of this name.
+func isOurs(name string) bool {
+	base, kind, _ := strings.Cut(name, ".")
+	switch kind {
+	case "html":
+		return base == "index"
+	case "md", "csv", "svg", "png":
+		return slices.ContainsFunc(Sections, func(s Section) bool { return base == s.Name || strings.HasPrefix(base, s.Name+"_") })
+	}
+	return false
 }
 
 // Markdown is the table as GitHub and pandoc read it.
@@ -204,7 +259,7 @@ type pageSection struct {
 }
 
 var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{{.Name}}</title>
+<html lang="en"><head><meta charset="utf-8">` + generator + `<title>{{.Name}}</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <style>body{font:16px/1.45 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}
 table{border-collapse:collapse;margin:1em 0}caption{text-align:left;font-weight:bold;padding:.3em 0}

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -82,7 +83,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("the picture is %v wide, %v", p.Width, err)
 	}
 	// Again, it is the same to the byte, and replaces what was there.
-	if err := os.WriteFile(filepath.Join(dir, "old.md"), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "labels_old.csv"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Write(dir, invented()); err != nil {
@@ -93,19 +94,50 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s differs the second time", name)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "old.md")); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, "labels_old.csv")); err == nil {
 		t.Error("a file of an older report stayed")
 	}
 }
 
-// A folder that holds something else is left alone; sections with nothing to tell are left out.
+// A place that holds something else is left alone, with nothing beside it; sections with nothing to tell are
+// left out.
 func TestWriteRefuses(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), []byte("x"), 0o644); err != nil {
+	at := func(name string) string { return filepath.Join(dir, name) }
+	own := at("own")
+	if _, err := Write(own, invented()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(dir, invented()); err == nil || !strings.Contains(err.Error(), "holds something that is no report") {
-		t.Errorf("over a folder of something else: %v", err)
+	put := func(name, text string) {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at(name)), 0o755), os.WriteFile(at(name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("notes.yaml", "x")
+	put("thesis/thesis.tex", "x")
+	put("site/index.html", "<title>mine</title>")
+	put("photos/index.html", generator)
+	put("photos/a/b.jpg", "x")
+	put("own/labels.txt", "x")
+	for _, name := range []string{"notes.yaml", "thesis", "site", "photos", "own"} {
+		if _, err := Write(at(name), invented()); err == nil || !strings.Contains(err.Error(), "--to") {
+			t.Errorf("over %s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"notes.yaml", "thesis/thesis.tex", "site/index.html", "photos/a/b.jpg", "own/labels.txt"} {
+		if _, err := os.Stat(at(name)); err != nil {
+			t.Error(err)
+		}
+	}
+	put("other.next/mine", "x")
+	if _, err := Write(at("other"), invented()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(at("other.next/mine")); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(at(".*-*")); err != nil || len(left) > 0 {
+		t.Errorf("left beside: %q, %v", left, err)
 	}
 	files, err := Write(filepath.Join(dir, "empty"), Data{Name: "nothing"})
 	if err != nil || len(files) != 1 {
