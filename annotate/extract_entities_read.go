@@ -112,7 +112,7 @@ func runsOf(text string, s llm.Sentence) (out []entityRun) {
 		return words[i].Number && unicode.IsDigit([]rune(words[i].Text)[0]) && len(words[i].Text) <= 4 && !wordsOfBodies[words[i-1].Lower]
 	}
 	adjacent := func(i int) bool { // nothing before word i but what stands within names: El-Khoury, Teachers' Union
-		if i >= len(words) || words[i].Mark {
+		if i >= len(words) || words[i].Mark || words[i-1].End > words[i].Start { // don't is two words in one place
 			return false
 		}
 		switch strings.TrimSpace(text[words[i-1].End:words[i].Start]) {

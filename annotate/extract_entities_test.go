@@ -150,6 +150,17 @@ func TestEntitiesArePlacedInTheText(t *testing.T) {
 	}
 }
 
+// Contractions are two words in one place, between whatever quotation marks.
+func TestEntitiesOfContractions(t *testing.T) {
+	for _, text := range []string{"He said ‘Don’t go, don’t do it.’", "‘Don’t’ Ida Can’t", "Isn’t It Averil’s? WON’T Averil DON’T"} {
+		for _, e := range readEntities(Passage{Text: text, Most: 50}) {
+			if !strings.Contains(text, e.Text) {
+				t.Errorf("%q is no part of %q", e.Text, text)
+			}
+		}
+	}
+}
+
 // Events are of the claim's own words, and their times those that the words tell.
 func TestEventsAreOfTheClaim(t *testing.T) {
 	d := corpus.Document{ID: "c_1", Text: "Ida Quist closed the museum in March 2019 and sold the town hall two years ago, before the dry summer of 2020.", Authors: []string{"Tove Lind"}, PublishedAt: "2021-06-01"}
