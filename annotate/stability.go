@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"assay/corpus"
+	"assay/llm"
 )
 
 // majority labels a pair by several samples of one annotator (methods 3.1, extensions). The label is that of
@@ -16,12 +17,15 @@ import (
 func majority(ctx context.Context, samples int, ask func(context.Context, int) (corpus.Label, error)) (corpus.Label, error) {
 	var labels []corpus.Label // one of each answer, in the order in which they came
 	var failure *Failure
+	var waits *llm.WaitingError // every sample is ordered, or forecast, before one is waited for
 	var calls []string
 	votes := map[corpus.Answer]int{}
 	for sample := range samples {
 		l, err := ask(ctx, sample)
 		var failed *Failure
 		switch {
+		case errors.As(err, &waits):
+			continue
 		case errors.As(err, &failed):
 			calls = append(calls, failed.Calls...)
 			if failure == nil {
@@ -32,13 +36,16 @@ func majority(ctx context.Context, samples int, ask func(context.Context, int) (
 			return corpus.Label{}, err
 		}
 		calls = append(calls, l.Calls...)
-		if l.Status == corpus.LabelHeld {
+		if l.Status == corpus.LabelHeld && waits == nil {
 			l.Calls = calls
 			return l, nil
 		}
 		if votes[l.Answer]++; votes[l.Answer] == 1 {
 			labels = append(labels, l)
 		}
+	}
+	if waits != nil {
+		return corpus.Label{}, waits
 	}
 	if len(labels) == 0 {
 		failure.Calls = calls
