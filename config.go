@@ -279,6 +279,7 @@ func profileYAML(name string) ([]byte, error) {
 				return nil, fmt.Errorf("read profile %s: %w", name, err) // unreachable: the files are embedded
 			}
 		}
+		c.Runtime.Search = planner.Accesses() // what is empty here would take them away
 		c.Recipe.Sites = nil
 		for _, site := range scrapers.All {
 			c.Recipe.Sites = append(c.Recipe.Sites, SiteRecipe{Name: site.Name})

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"assay/planner"
 )
 
 func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
@@ -292,5 +294,18 @@ func TestCatalogListsEveryKind(t *testing.T) {
 	}
 	if _, err := Catalog("sights"); err == nil || !strings.Contains(err.Error(), "sites") {
 		t.Errorf("error = %v, want the known kinds", err)
+	}
+}
+
+// Every profile has the settings with which the search engines come.
+func TestProfilesHaveEngines(t *testing.T) {
+	for _, profile := range Profiles() {
+		c, _, err := parseConfig([]byte("recipe: {profile: "+profile+"}\n"), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(planner.Accesses(), c.Runtime.Search); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", profile, diff)
+		}
 	}
 }

@@ -537,10 +537,13 @@ func (a *agent) unfit(d corpus.Document) string {
 // engine was down. What ends the run does.
 func (a *agent) outcome(s *corpus.Step, err error) error {
 	var class interface{ FailureClass() string }
+	var stops interface{ StopsRun() bool }
 	var bad *ToolError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &stops) && stops.StopsRun(): // no key, no account, no settings
+		return err
 	case errors.As(err, &bad):
 		s.Outcome = "failed: " + bad.Reason
 		s.Answer = bad.Err.Error()

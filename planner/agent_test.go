@@ -323,6 +323,8 @@ func TestAgentFails(t *testing.T) {
 		"an engine that is down":    &APIError{API: "library", Reason: ReasonUnavailable},
 		"an engine that gives HTML": &APIError{API: "library", Reason: ReasonBadReply, Detail: "html where JSON was asked for"},
 		"an engine that throttles":  &APIError{API: "library", Reason: ReasonRateLimit},
+		"an engine without a key":   &APIError{API: "library", Reason: ReasonCredentials},
+		"an engine not set up":      &APIError{API: "library", Reason: ReasonNotConfigured},
 		"no money":                  llm.ErrBudget,
 	} {
 		l := &library{fails: cause}
