@@ -67,7 +67,7 @@ type choice struct {
 var Act = llm.MustLoadTemplate(prompts, llm.Template{
 	Name:    "act",
 	Version: 2,
-	Schema: json.RawMessage(`{"type":"object","properties":{"action":{"enum":["` + strings.Join(toolNames(), `","`) + `"]},"query":{"type":"string"},"subclaim_id":{"type":"string"},"why":{"type":"string"}},` +
+	Schema: json.RawMessage(`{"type":"object","properties":{"action":{"type":"string","enum":["` + strings.Join(toolNames(), `","`) + `"]},"query":{"type":"string"},"subclaim_id":{"type":"string"},"why":{"type":"string"}},` +
 		`"required":["action","query","subclaim_id","why"],"additionalProperties":false}`),
 	Builtin:        builtinAct,
 	BuiltinVersion: 2,
