@@ -90,6 +90,7 @@ type StabilityCounts struct {
 // ControlStatistics is what the annotator said of claims with documents of other claims.
 type ControlStatistics struct {
 	Outcomes map[string]int `json:"outcomes"`
+	Claims   int            `json:"claims"`  // fewer than the pairs where there are not as many claims as were asked for
 	Answers  stats.Table    `json:"answers"` // by verdict
 	// Related is the rate of answers other than unrelated: how often the annotator finds a bearing where there is
 	// none. Corpus is the same rate over the pairs of the corpus.
@@ -236,7 +237,7 @@ func (t *tallying) watch(v visitor) visitor {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		id := corpus.PairID(c.pair.Claim.ID, c.pair.Document.ID)
-		c.pair = annotate.Input{Zero: c.pair.Zero}
+		c.pair = annotate.Input{Claim: corpus.Claim{ID: c.pair.Claim.ID}, Zero: c.pair.Zero}
 		t.control[id] = c
 		return nil
 	}
@@ -392,8 +393,10 @@ func (t *tallying) controls(labels stats.Table) *ControlStatistics {
 		Answers: stats.NewTable(names(answers, func(a corpus.Answer) string { return string(a) }), verdictColumns),
 	}
 	related, answered, known, flips := 0, 0, 0, 0
+	claims := map[string]bool{}
 	for _, id := range sortedKeys(t.control) {
 		o := t.control[id]
+		claims[o.pair.Claim.ID] = true
 		c.Outcomes[o.outcome]++
 		if o.outcome != outcomeLabelled {
 			continue
@@ -412,6 +415,7 @@ func (t *tallying) controls(labels stats.Table) *ControlStatistics {
 		}
 	}
 	unrelated := labels.Count(string(corpus.Unrelated), "true") + labels.Count(string(corpus.Unrelated), "false")
+	c.Claims = len(claims)
 	c.Related, c.Flips, c.Corpus = shareOf(related, answered), shareOf(flips, known), shareOf(labels.Total()-unrelated, labels.Total())
 	return c
 }

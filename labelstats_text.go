@@ -34,7 +34,7 @@ func (s LabelStatistics) Text() string {
 		b.WriteString("\n")
 	}
 	if c := s.Control; c != nil {
-		fmt.Fprintf(&b, "control with documents of other claims: %s\n", tally(c.Outcomes))
+		fmt.Fprintf(&b, "control with documents of other claims: %s; of %d claims\n", tally(c.Outcomes), c.Claims)
 		fmt.Fprintf(&b, "  not unrelated %v; in the corpus %v\n", c.Related, c.Corpus)
 		if c.Flips.Of > 0 {
 			fmt.Fprintf(&b, "  flips %v\n", c.Flips)
