@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -380,6 +381,8 @@ func (c *Config) checkPanel(bad func(key, format string, args ...any), oneOf fun
 			bad("recipe.label.panel.annotators", "%q is no role of recipe.models; describe it there: %s: {endpoint: ..., model: ...}", role, role)
 		case strings.Contains(role, "/"):
 			bad("recipe.label.panel.annotators", "%q cannot hold a slash", role)
+		case reflect.DeepEqual(c.Recipe.role(role), c.Recipe.role(roleAnnotate)):
+			bad("recipe.label.panel.annotators", "%q asks the annotator's model in the same words and with the same parameters: it would agree with itself; name another model", role)
 		}
 	}
 }
