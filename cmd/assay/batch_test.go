@@ -427,11 +427,15 @@ func TestBatchKilled(t *testing.T) {
 		for ended := false; !ended; {
 			cmd := l.command("build", "--batch")
 			moment := moments[rng.IntN(len(moments))]
-			s.set(func(s *batchServer) { s.after = killing(cmd, moment, struck) })
-			before := maps.Clone(struck)
-			_ = cmd.Run() // killed, waiting or done
-			s.set(func(s *batchServer) { s.after = nil })
-			if !maps.Equal(before, struck) {
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var before map[string]int
+			s.set(func(s *batchServer) { s.after, before = s.killing(cmd, moment, struck), maps.Clone(struck) })
+			_ = cmd.Wait() // killed, waiting or done
+			killed := false
+			s.set(func(s *batchServer) { s.after, killed = nil, !maps.Equal(before, struck) })
+			if killed {
 				k++
 				if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
 					t.Fatalf("ended by itself: %v", cmd.ProcessState)
@@ -467,14 +471,16 @@ func TestBatchKilled(t *testing.T) {
 }
 
 // killing ends a command after the server did what was asked and before it says so.
-func killing(cmd *exec.Cmd, moment string, struck map[string]int) func(string) {
+func (s *batchServer) killing(cmd *exec.Cmd, moment string, struck map[string]int) func(string) {
 	var once sync.Once
 	return func(what string) {
 		if what == moment {
 			once.Do(func() {
-				if cmd.Process.Signal(syscall.SIGKILL) == nil {
-					struck[moment]++
-				}
+				s.set(func(*batchServer) {
+					if cmd.Process.Signal(syscall.SIGKILL) == nil {
+						struck[moment]++
+					}
+				})
 			})
 		}
 	}
