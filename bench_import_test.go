@@ -56,6 +56,7 @@ func BenchmarkImportClaims(b *testing.B) {
 // importFeed imports a feed of n items and returns microseconds an item and the peaks in MiB.
 func importFeed(b *testing.B, w *Workspace, n int, counted string) (took, peak, anon float64) {
 	b.Helper()
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(ImportMemory)) // as the command does
 	debug.FreeOSMemory()
 	resetPeak()
 	feed := generateFeed(n)

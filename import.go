@@ -112,6 +112,11 @@ func claimsForm() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
+// ImportMemory is the soft limit on memory, in bytes, that an import does well with, see
+// runtime/debug.SetMemoryLimit: it streams, so what it holds at once is small, and a limit makes the
+// collector take back the rest in time when the store is compacted.
+const ImportMemory = 256 << 20
+
 // Import reads one file or folder into the store. Importing the same thing twice changes nothing.
 func (w *Workspace) Import(ctx context.Context, kind, path string, o ImportOptions) (*ImportReport, error) {
 	for _, k := range ImportKinds {

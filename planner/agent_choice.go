@@ -186,7 +186,8 @@ func (a *agent) repeats(t Tool, query string) bool { return askedBefore(a.st.tri
 
 func askedBefore(tried []trial, tool, query string) bool {
 	var want []float32
-	for _, b := range tried {
+	for i := range tried {
+		b := &tried[i]
 		if b.tool.Name != tool {
 			continue
 		}
@@ -196,8 +197,11 @@ func askedBefore(tried []trial, tool, query string) bool {
 		if want == nil {
 			want = llm.HashEmbed(query, 0)
 		}
+		if b.vector == nil {
+			b.vector = llm.HashEmbed(b.query, 0)
+		}
 		likeness := 0.0
-		for i, v := range llm.HashEmbed(b.query, 0) {
+		for i, v := range b.vector {
 			likeness += float64(v) * float64(want[i])
 		}
 		if likeness > sameQuery {

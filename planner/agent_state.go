@@ -32,6 +32,7 @@ type trial struct {
 	tool     Tool
 	subclaim string
 	query    string
+	vector   []float32 // of the query, once something was compared with it
 }
 
 func newState(c corpus.Claim, asOf string) state {
@@ -49,7 +50,7 @@ func (s *state) decompose(parts []corpus.Subclaim) {
 }
 
 func (s *state) used(t Tool, subclaim, query string) {
-	s.tried = append(s.tried, trial{t, subclaim, query})
+	s.tried = append(s.tried, trial{tool: t, subclaim: subclaim, query: query})
 }
 
 func (s *state) document(id string) (corpus.Document, bool) {

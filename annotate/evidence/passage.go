@@ -17,9 +17,8 @@ func spanOf(text string, start, end int) corpus.Span {
 
 // A Passage is one sentence of a document that bears on a statement.
 type Passage struct {
-	Span  corpus.Span // of the document's text
-	Text  string
-	Score float64 // likeness to the statement, 0 to 1
+	Span corpus.Span // of the document's text
+	Text string
 }
 
 // Relevant returns the sentences of a text that are most like a statement, in the order of the text and
@@ -31,10 +30,15 @@ func Relevant(statement, text string, chars int) []Passage {
 		start, end int
 		score      float64
 	}
-	want := llm.HashEmbed(statement, 0)
 	var all []scored
 	for _, s := range llm.Sentences(text) {
-		all = append(all, scored{s.Start, s.End, max(0, dot(want, llm.HashEmbed(text[s.Start:s.End], 0)))})
+		all = append(all, scored{start: s.Start, end: s.End})
+	}
+	if utf8.RuneCountInString(text) > chars { // else all are taken, and none need be compared
+		want := llm.HashEmbed(statement, 0)
+		for i, s := range all {
+			all[i].score = max(0, dot(want, llm.HashEmbed(text[s.start:s.end], 0)))
+		}
 	}
 	order := make([]int, len(all))
 	for i := range order {
@@ -62,14 +66,14 @@ func Relevant(statement, text string, chars int) []Passage {
 	var out []Passage
 	for i, s := range all {
 		if take[i] {
-			out = append(out, Passage{Span: spanOf(text, s.start, s.end), Text: text[s.start:s.end], Score: s.score})
+			out = append(out, Passage{Span: spanOf(text, s.start, s.end), Text: text[s.start:s.end]})
 		}
 	}
 	if len(out) == 0 && len(all) > 0 {
 		// One sentence without an end, longer than all that is allowed.
 		cut, _ := llm.CutSentences(text[all[order[0]].start:all[order[0]].end], chars)
 		start := all[order[0]].start
-		out = append(out, Passage{Span: spanOf(text, start, start+len(cut)), Text: cut, Score: all[order[0]].score})
+		out = append(out, Passage{Span: spanOf(text, start, start+len(cut)), Text: cut})
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -49,6 +50,9 @@ that breaks off, or is none, ends it with 1; what came before is stored.`,
 				return err
 			}
 			defer closing(w.Close, &err)
+			if !slices.ContainsFunc(a.environ, func(v string) bool { return strings.HasPrefix(v, "GOMEMLIMIT=") }) {
+				defer debug.SetMemoryLimit(debug.SetMemoryLimit(assay.ImportMemory))
+			}
 			problems := 0
 			reports := []*assay.ImportReport{}
 			var failed error

@@ -110,7 +110,7 @@ type block struct {
 }
 
 const (
-	blockBits  = 12
+	blockBits  = 8
 	blockTexts = 1 << blockBits
 )
 
