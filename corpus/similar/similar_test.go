@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -302,7 +303,8 @@ func recall(got Result, texts map[string]string, pairs [][2]string) (found, due 
 func falseMerges(got Result, texts map[string]string, least float64) (n int) {
 	runs := func(text string) map[string]bool {
 		out := map[string]bool{}
-		w := strings.FieldsFunc(strings.ToLower(strings.NewReplacer("’", "", "'", "", "“", " ", "”", " ").Replace(text)), func(r rune) bool {
+		text = stopInWord.ReplaceAllString(strings.ToLower(strings.NewReplacer("’", "", "'", "", "“", " ", "”", " ").Replace(text)), "$1$2")
+		w := strings.FieldsFunc(text, func(r rune) bool {
 			return (r < 'a' || r > 'z') && (r < '0' || r > '9')
 		})
 		for i := 0; i+3 <= len(w); i++ {
@@ -331,6 +333,9 @@ func falseMerges(got Result, texts map[string]string, least float64) (n int) {
 	}
 	return n
 }
+
+// stopInWord is a full stop between letters, as in an abbreviation: no end of a word.
+var stopInWord = regexp.MustCompile(`([a-z0-9])\.([a-z])`)
 
 // A press writes short posts in invented words, a few of them in every sentence as in any language, and
 // edits them as people do who pass them on.
