@@ -38,7 +38,7 @@ type visit struct {
 	at         time.Time
 }
 
-func newWeb(t *testing.T) *web {
+func newWeb(t interface{ Cleanup(func()) }) *web {
 	w := &web{routes: map[string]http.HandlerFunc{}}
 	w.server = httptest.NewServer(w)
 	t.Cleanup(w.server.Close)
