@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -218,11 +217,10 @@ func goneAs(err error) error {
 	if !errors.As(err, &failed) {
 		return err
 	}
-	var lookup *net.DNSError
 	switch {
 	case failed.Status == http.StatusUnavailableForLegalReasons:
 		return corpus.Exclude(planner.ReasonLegal, err.Error())
-	case failed.Reason == fetch.ReasonNetwork && errors.As(failed.Err, &lookup) && lookup.IsNotFound:
+	case failed.Reason == fetch.ReasonNoHost:
 		return corpus.Exclude(planner.ReasonHostGone, err.Error())
 	}
 	return err

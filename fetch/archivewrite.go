@@ -377,7 +377,7 @@ func truncation(reason string) string {
 		return "length"
 	case ReasonTimeout:
 		return "time"
-	case ReasonTruncated, ReasonNetwork:
+	case ReasonTruncated, ReasonNetwork, ReasonNoHost:
 		return "disconnect"
 	}
 	return "unspecified"

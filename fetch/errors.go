@@ -22,6 +22,7 @@ const (
 	ReasonTimeout          = "timeout"
 	ReasonStatus           = "status"    // any other HTTP status that is not an answer
 	ReasonNetwork          = "network"   // no HTTP answer at all
+	ReasonNoHost           = "no_host"   // no name server knows the host
 	ReasonParked           = "parked"    // the host asked for a longer pause than we wait
 	ReasonTruncated        = "truncated" // the body ended early
 )
@@ -76,7 +77,7 @@ func (e *Error) Excluded() string {
 // FailureClass tells the engine whether another run may succeed: "transient", "permanent" or "blocked".
 func (e *Error) FailureClass() string {
 	switch e.Reason {
-	case ReasonTimeout, ReasonNetwork, ReasonParked, ReasonTruncated, ReasonNotStored, ReasonNoContact:
+	case ReasonTimeout, ReasonNetwork, ReasonNoHost, ReasonParked, ReasonTruncated, ReasonNotStored, ReasonNoContact:
 		return "transient"
 	case ReasonStatus:
 		if e.Status == 0 || e.Status >= 500 || retryable(e.Status) {

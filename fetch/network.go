@@ -140,7 +140,9 @@ func (r *recorder) broken(ctx context.Context, c *call, ex Exchange, err error) 
 		ex.Class, ex.Reason, ex.Detail, final = ClassBlocked, refused.Reason, refused.Detail, true
 	case isTimeout(err):
 		ex.Reason = ReasonTimeout
-	case errors.As(err, &dns) && dns.IsNotFound, errors.As(err, &cert), errors.As(err, &unknown):
+	case errors.As(err, &dns) && dns.IsNotFound:
+		ex.Reason, final = ReasonNoHost, true
+	case errors.As(err, &cert), errors.As(err, &unknown):
 		final = true
 	}
 	ex, err = r.archive.record(ctx, ex, nil)

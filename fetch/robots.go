@@ -61,15 +61,24 @@ func (r *robots) check(ctx context.Context, url string) error {
 		return err
 	}
 	if entry.err != nil {
-		e := *entry.err
-		e.URL = url
-		if e.Reason != ReasonBlockedAddress && e.Reason != ReasonBadScheme && e.Reason != ReasonNoContact {
-			e.Detail = strings.TrimSuffix("its robots.txt cannot be had: "+e.Detail, ": ")
-		}
-		return &e
+		return r.unreachable(ctx, entry, url)
 	}
 	r.limiter.setCrawlDelay(hostOf(url), min(entry.rules.crawlDelay(r.agent), r.delay))
 	return r.refusal(ctx, entry, url, path)
+}
+
+// unreachable returns the error for an address whose robots.txt cannot be had. It depends on what was recorded
+// of that, which is told to Answered.
+func (r *robots) unreachable(ctx context.Context, entry robotsEntry, url string) error {
+	if err := r.client.reportKey(ctx, entry.key); err != nil {
+		return err
+	}
+	e := *entry.err
+	e.URL = url
+	if e.Reason != ReasonBlockedAddress && e.Reason != ReasonBadScheme && e.Reason != ReasonNoContact {
+		e.Detail = strings.TrimSuffix("its robots.txt cannot be had: "+e.Detail, ": ")
+	}
+	return &e
 }
 
 // refusal returns the error for an address that the rules forbid. It depends on the robots.txt, which
@@ -164,8 +173,8 @@ func (r *robots) parsed(entry robotsEntry, ans answer) (robotsEntry, error) {
 	return entry, nil
 }
 
-// stored returns the refusal of a stored robots.txt of any age, nil if there is none that refuses: in
-// replay nothing can be asked.
+// stored returns the refusal of a stored robots.txt of any age, or how the host was last asked for one in vain;
+// nil if there is neither: in replay nothing can be asked.
 func (r *robots) stored(ctx context.Context, url string) error {
 	origin, path := splitOrigin(url)
 	r.mu.Lock()
@@ -176,12 +185,12 @@ func (r *robots) stored(ctx context.Context, url string) error {
 		if entry, err = r.load(ctx, origin); err != nil {
 			return err
 		}
-		if entry.err != nil { // not stored, or not an answer
-			entry.rules = &robotsRules{}
-		}
 		r.mu.Lock()
 		r.known[origin] = entry
 		r.mu.Unlock()
+	}
+	if entry.err != nil && entry.err.Reason != ReasonNotStored {
+		return r.unreachable(ctx, entry, url)
 	}
 	return r.refusal(ctx, entry, url, path)
 }

@@ -24,18 +24,23 @@ import (
 )
 
 // playWeb plays hosts to the program in a session: web FOLDER CONFIG. The folder's urls.tsv has a line for each
-// file: its name, address, status and media type; an address without a query answers for its whole path. The
-// word WEB in the configuration becomes runtime.resolve, and the hosts' certificate is trusted.
+// file: its name, address, status and media type; an address without a query answers for its whole path, and
+// at the host of one without a file nobody takes a connection. The word WEB in the configuration becomes runtime.resolve, and the hosts' certificate is trusted.
 func playWeb(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: web FOLDER CONFIG")
 	}
 	w := newWeb(deferred{ts})
 	plain, secure := map[string]bool{}, map[string]bool{}
+	var resolve []string
 	for line := range strings.Lines(ts.ReadFile(filepath.Join(args[0], "urls.tsv"))) {
 		cells := append(strings.Split(strings.TrimSuffix(line, "\n"), "\t"), "", "")
 		u, err := url.Parse(cells[1])
 		ts.Check(err)
+		if cells[0] == "" {
+			resolve = append(resolve, fmt.Sprintf("%s: \"127.0.0.1:1\"", u.Host))
+			continue
+		}
 		hosts := plain
 		if u.Scheme == "https" {
 			hosts = secure
@@ -64,7 +69,6 @@ func playWeb(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(sealed.Close)
 	ts.Check(os.WriteFile(ts.MkAbs("roots.pem"), roots, 0o600))
 	ts.Setenv("SSL_CERT_FILE", ts.MkAbs("roots.pem"))
-	var resolve []string
 	for host := range plain {
 		resolve = append(resolve, fmt.Sprintf("%s: %q", host, w.addr()))
 	}
