@@ -57,29 +57,14 @@ func BenchmarkImportClaims(b *testing.B) {
 func importFeed(b *testing.B, w *Workspace, n int, counted string) (took, peak, anon float64) {
 	b.Helper()
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(ImportMemory)) // as the command does
-	debug.FreeOSMemory()
-	resetPeak()
 	feed := generateFeed(n)
 	defer feed.Close()
-	done, most := make(chan struct{}), make(chan float64)
-	go func() {
-		high := 0.0
-		for {
-			select {
-			case <-done:
-				most <- high
-				return
-			case <-time.After(50 * time.Millisecond):
-				high = max(high, statusMiB("RssAnon"))
-			}
-		}
-	}()
+	most := watchMemory()
 	r := newImportReport("claims-table", "feed.json")
 	start := time.Now()
 	err := w.importTable(b.Context(), r, "feed.json", feed, ImportOptions{})
 	took = float64(time.Since(start).Microseconds()) / float64(n)
-	close(done)
-	anon = <-most
+	anon = most()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -115,6 +100,29 @@ func generateFeed(n int) io.ReadCloser {
 		w.CloseWithError(out.Flush())
 	}()
 	return r
+}
+
+// watchMemory begins to watch, and the function that it returns tells the most memory of its own, in MiB, that
+// the process had since. The most of all its memory is VmHWM from then on.
+func watchMemory() (most func() float64) {
+	debug.FreeOSMemory()
+	resetPeak()
+	done, high := make(chan struct{}), make(chan float64)
+	go func() {
+		for most := 0.0; ; {
+			select {
+			case <-done:
+				high <- most
+				return
+			case <-time.After(50 * time.Millisecond):
+				most = max(most, statusMiB("RssAnon"))
+			}
+		}
+	}()
+	return func() float64 {
+		close(done)
+		return <-high
+	}
 }
 
 // resetPeak makes the system count the peak from now on, where it can.
