@@ -15,6 +15,7 @@ import (
 	analysis "assay/annotate/evidence"
 	"assay/corpus"
 	"assay/fetch"
+	"assay/pipeline"
 	"assay/planner"
 )
 
@@ -180,9 +181,13 @@ func (w *Workspace) asOf(ref corpus.Ref, c corpus.Claim) (string, error) {
 // page at its address. What cannot be had is an exclusion. A failure that says nothing about the page (it
 // is not stored and nobody may be asked, its host wants to be left alone) is an error instead.
 func (w *Workspace) readDocument(ctx context.Context, id, url string) (corpus.Document, error) {
-	if d, ok, err := w.pooled(id); err != nil {
-		return d, err
+	if p, ok, err := w.tables.Pool.Get(id); err != nil {
+		return p.Document, err
 	} else if ok {
+		d := p.Document
+		if p.Read {
+			w.answered(ctx, poolDep+id, pipeline.SumOf(d))
+		}
 		// What Reddit says of a post since it was imported counts more than the import.
 		if gone, err := w.withdrawn(id); err != nil || gone {
 			return corpus.Document{}, cmp.Or(err, corpus.Exclude(fetch.ReasonGone, id))

@@ -58,7 +58,7 @@ type carrier struct {
 }
 
 // carried lists every table that an archive carries, in the order in which it is read back. Of the
-// store's other buckets, a build makes again: items, leads, ratings, voices, arrivals, fetch.head,
+// store's other buckets, a build makes again: items, leads, ratings, voices, arrivals, shelved, fetch.head,
 // fetch.address and fetch.alias; body comes with the exchanges. These are about runs and machines, and
 // stay: reports, refreshes, runs, holds, published, drift, fetch.host, fetch.digest, and what is ordered
 // from batch APIs (llm.order, llm.order.body, llm.batch, llm.quota). files is what lies in the folder.
@@ -152,6 +152,9 @@ func putPool(w *Workspace, yield func(line) error) error {
 	for e, err := range w.tables.Pool.Scan("", "") {
 		if err != nil {
 			return err
+		}
+		if e.Value.Read {
+			continue // it is read again
 		}
 		value, err := json.Marshal(e.Value.Document)
 		if err != nil {

@@ -513,7 +513,7 @@ func (p *pool) add(ctx context.Context, d corpus.Document) error {
 			return fmt.Errorf("read document %s: %w", d.ID, err)
 		}
 	}
-	if ok {
+	if ok && !have.Read {
 		kept, other := preferred(have.Document, d)
 		if kept.SHA256 != other.SHA256 {
 			p.r.Counts["documents with two texts"]++

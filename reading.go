@@ -24,6 +24,11 @@ func (k *walk) reading(site scrapers.Site, source string) func(context.Context, 
 				return struct{}{}, err
 			}
 		}
+		if k.shelf != nil && !pipeline.Ends(err) {
+			if err := k.shelve(site, ref.URL, docs, err); err != nil {
+				return struct{}{}, err
+			}
+		}
 		ctx, ok, err := k.settled(ctx, "page", err)
 		if err != nil || !ok || !k.reaches(KindExtract) || k.w.Config.Recipe.Extract.Extractor == "" {
 			return struct{}{}, err

@@ -20,9 +20,12 @@ type tables struct {
 	// that its table published.
 	Links kv.Bucket[corpus.Link]
 
-	// Pool: document id => a document that came by import, with its place in the order of arrival.
-	// The search index is a cache over this table.
+	// Pool: document id => a document that came by import, or was read from a site of the recipe, with its
+	// place in the order of arrival. The search index is a cache over this table.
 	Pool kv.Bucket[Pooled]
+
+	// Shelved: document id => true, for those of the pool that sites gave: see shelf.
+	Shelved kv.Bucket[bool]
 
 	// Arrivals: big-endian sequence number => document id, so that the index catches up by reading
 	// what it has not seen.
@@ -82,6 +85,7 @@ type Pooled struct {
 	Seq      uint64          `json:"seq"`
 	Document corpus.Document `json:"document"`
 	Notes    []string        `json:"notes,omitzero"`
+	Read     bool            `json:"read,omitzero"` // by a site of the recipe, and not imported
 }
 
 // QueuedRating is a rating that waits for a map entry.
@@ -102,6 +106,7 @@ func openTables(s *kv.Store) tables {
 		Rows:      kv.In[scrapers.Row](s, "rows", 1),
 		Links:     kv.In[corpus.Link](s, "links", 1),
 		Pool:      kv.In[Pooled](s, "pool", 1),
+		Shelved:   kv.In[bool](s, "shelved", 1),
 		Arrivals:  kv.In[string](s, "arrivals", 1),
 		Ratings:   kv.In[QueuedRating](s, "ratings", 1),
 		Leads:     kv.In[Lead](s, "leads", 1),

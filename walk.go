@@ -40,6 +40,8 @@ type walk struct {
 
 	labelled *spool[labelled] // the labelled pairs met, where something is drawn from them
 	missing  atomic.Int64     // labels that are not there yet
+
+	shelf *shelf // where the documents of sites go, nil where no search finds them
 }
 
 // A visitor is told what a walk meets. Nil functions are left out. They are called from many
@@ -111,14 +113,19 @@ func (k *walk) spine(ctx context.Context) error {
 	if err := k.feeds(ctx); err != nil {
 		return err
 	}
-	var lanes []func(context.Context) iter.Seq2[struct{}, error]
+	type lane = func(context.Context) iter.Seq2[struct{}, error]
+	var reading, lanes []lane
 	for _, sr := range recipe.Sites {
 		site, err := scrapers.SiteNamed(sr.Name)
 		if err != nil {
 			return err
 		}
 		base := strings.TrimSuffix(sr.Base, "/")
-		lanes = append(lanes, func(ctx context.Context) iter.Seq2[struct{}, error] {
+		to := &lanes
+		if site.Read != nil && recipe.shelves() {
+			to = &reading
+		}
+		*to = append(*to, func(ctx context.Context) iter.Seq2[struct{}, error] {
 			return pipeline.Each(ctx, k.w.workers(), k.refs(ctx, site, base), k.item(site, recipe.source(sr)))
 		})
 	}
@@ -138,12 +145,18 @@ func (k *walk) spine(ctx context.Context) error {
 	lanes = append(lanes, func(ctx context.Context) iter.Seq2[struct{}, error] {
 		return pipeline.Each(ctx, k.w.workers(), k.accepted(), k.candidate)
 	})
-	for _, err := range pipeline.Lanes(ctx, lanes...) {
-		if err != nil {
-			return err
+	along := func(lanes []lane) error {
+		for _, err := range pipeline.Lanes(ctx, lanes...) {
+			if err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
+	if err := k.shelved(ctx, func() error { return along(reading) }); err != nil {
+		return err
+	}
+	return along(lanes)
 }
 
 // settled turns the outcome of one item into the walk's: a run-ending error is returned, an item

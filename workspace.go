@@ -319,6 +319,8 @@ func (w *Workspace) current(ctx context.Context, key string) (pipeline.Sum, bool
 		return w.index.Current(ctx, key)
 	case "decision":
 		return w.decisionSum(key)
+	case "pool":
+		return w.pooledSum(key)
 	}
 	return pipeline.Sum{}, false, nil
 }
@@ -455,8 +457,11 @@ func (w *Workspace) arrivals(after uint64) iter.Seq2[index.Sequenced, error] {
 				return
 			}
 			seq := seqOf(entry.Key)
-			if !ok || pooled.Seq != seq {
+			if ok && pooled.Seq != seq {
 				continue // replaced since; the later arrival counts
+			}
+			if !ok { // taken off
+				pooled.Document.ID = entry.Value
 			}
 			if !yield(index.Sequenced{Seq: seq, Doc: pooled.Document}, nil) {
 				return

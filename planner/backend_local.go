@@ -8,11 +8,11 @@ import (
 	"assay/index"
 )
 
-// local searches the documents that were imported.
+// local searches the documents that were imported, and those that sites of the recipe gave.
 var local = Backend{
 	Name:      "local",
 	Version:   1,
-	Doc:       "full-text search over imported documents, no network",
+	Doc:       "full-text search over imported documents, and in policy gpe over those of the recipe's newsrooms and institutions; no network",
 	Proven:    "captured",
 	Reference: "20 RAGuard claims and their documents",
 	Search: func(ctx context.Context, env Env, q Query) ([]Result, error) {
