@@ -3,7 +3,7 @@
 
     ASSAY_REAL=<folder of captures> python3 .ci/e2e_agent.py bin/assay
 
-Server and model are those of e2e_model.py, which says what can be set. The claims and documents are those of
+Server and model are those of e2e.py, which says what can be set. The claims and documents are those of
 the published sample; searches go to the local index, so that nothing leaves the machine. It prints actions,
 sources, stop reasons and parse failures. Settings of its own, all optional:
 
@@ -15,20 +15,14 @@ sources, stop reasons and parse failures. Settings of its own, all optional:
 import collections
 import json
 import os
-import signal
-import sys
-import tempfile
 import time
 
-import e2e_model as e2e
+import e2e
 
 
 def pairs(real, count):
     """All documents of some claims of the sample."""
-    with open(os.path.join(real, "raguard", "sample-20-claims.json"), encoding="utf-8") as f:
-        claims = json.load(f)
-    return [{"claim": c["claim"], "verdict": c["verdict"], "title": d["Title"], "text": d["Full Text"], "url": d["Link"], "label": d["Document Label"]}
-            for c in claims[:count] for d in c["documents"] if d["Link"]]
+    return [e2e.pair(c, d) for c in e2e.sample(real)[:count] for d in c["documents"] if d["Link"]]
 
 
 def workspace(folder, address, name):
@@ -75,44 +69,18 @@ def tell(traces, report, seconds):
     print("parse failures:", sum(s.get("refused") == "no_answer" for s in steps), "of", len(steps), "choices,", len(lost), "of", len(items), "analyses", dict(collections.Counter(lost)))
 
 
-def main():
-    binary = os.path.abspath(sys.argv[1])
-    real = os.environ.get("ASSAY_REAL")
-    if not real:
-        raise e2e.Skip("ASSAY_REAL is not set")
-    folder = os.path.abspath(os.environ.get("E2E_DIR", ".e2e"))
-    os.makedirs(folder, exist_ok=True)
-    name = os.environ.get("E2E_MODEL", "smollm2")
-    if name not in e2e.MODELS:
-        raise SystemExit(f"E2E_MODEL is none of {', '.join(e2e.MODELS)}")
-    python = e2e.private_python(folder)
-    e2e.runtime(python)
-    model = e2e.weights(folder, python, name)
-    with tempfile.TemporaryDirectory() as tmp, open(os.path.join(folder, "server-agent.log"), "w", encoding="utf-8") as log:
-        process, address, threads = e2e.start(python, model, name, log)
-        try:
-            print(f"model {name} at llama.cpp's server, {threads} thread(s)")
-            with open(os.path.join(tmp, "pairs.jsonl"), "w", encoding="utf-8") as f:
-                f.writelines(json.dumps(p) + "\n" for p in pairs(real, int(os.environ.get("E2E_CLAIMS", "10"))))
-            workspace(tmp, address, name)
-            e2e.assay(binary, tmp, "import", "pairs", os.path.join(tmp, "pairs.jsonl"))
-            started = time.time()
-            out = e2e.assay(binary, tmp, "build", "--until", "plan", "--json", "--max-duration", os.environ.get("E2E_SECONDS", "900") + "s", codes=(0, 3, 4))
-            seconds = time.time() - started
-            done = json.loads(e2e.assay(binary, tmp, "ls", "plan", "--state", "done", "--json")) or []
-            traces = [json.loads(e2e.assay(binary, tmp, "show", i["key"]))["trace"] for i in done]
-            tell(traces, json.loads(out), seconds)
-            if done:
-                print(e2e.assay(binary, tmp, "show", done[0]["key"], "--trace"))
-        finally:
-            process.send_signal(signal.SIGTERM)
-            _, _, used = os.wait4(process.pid, 0)
-            process.returncode = 0
-            print(f"the server used {used.ru_utime + used.ru_stime:.0f} s of processor time")
+def play(binary, real, folder, address, name):
+    workspace(folder, address, name)
+    e2e.load(binary, folder, pairs(real, int(os.environ.get("E2E_CLAIMS", "10"))))
+    started = time.time()
+    out = e2e.assay(binary, folder, "build", "--until", "plan", "--json", "--max-duration", os.environ.get("E2E_SECONDS", "900") + "s", codes=(0, 3, 4))
+    seconds = time.time() - started
+    done = json.loads(e2e.assay(binary, folder, "ls", "plan", "--state", "done", "--json")) or []
+    traces = [json.loads(e2e.assay(binary, folder, "show", i["key"]))["trace"] for i in done]
+    tell(traces, json.loads(out), seconds)
+    if done:
+        print(e2e.assay(binary, folder, "show", done[0]["key"], "--trace"))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except e2e.Skip as why:
-        print(f"skipped: {why}")
+    e2e.main(play, "server-agent.log")
