@@ -231,14 +231,10 @@ func goneAs(err error) error {
 	return err
 }
 
-// comments reads the comments of a thread by the document id of its post.
-func (w *Workspace) comments(ctx context.Context, id string) ([]corpus.Document, error) {
-	name, post := redditFullname(id)
-	if !post {
-		return nil, nil
-	}
-	t, err := w.reddit.Thread(ctx, name)
-	return t.Comments, err
+// thread reads a thread by the document id of its post.
+func (w *Workspace) thread(ctx context.Context, id string) (planner.Thread, error) {
+	name, _ := redditFullname(id)
+	return w.reddit.Thread(ctx, name)
 }
 
 // unreadAs turns what a page or post is into an exclusion.

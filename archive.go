@@ -71,6 +71,7 @@ func carried() []carrier {
 		carry("commits", "resource", 1, func(w *Workspace) kv.Bucket[commit] { return w.tables.Commits }),
 		carry("decisions", "resource", 1, func(w *Workspace) kv.Bucket[corpus.Decision] { return w.tables.Decisions }),
 		{name: "pool:1", kind: "resource", put: putPool, take: takePool},
+		{name: "notes:1", kind: "resource", put: putNotes, take: takeNotes},
 		carry(llm.BucketCalls, "metadata", llm.BucketVersion, func(w *Workspace) kv.Bucket[llm.Record] {
 			return kv.In[llm.Record](w.store, llm.BucketCalls, llm.BucketVersion)
 		}),
@@ -177,6 +178,43 @@ func takePool(ctx context.Context, t *archiveTaker, l line) error {
 		return fmt.Errorf("read a document: it has the id %q under the key %q", d.ID, l.Key)
 	}
 	return t.pool.add(ctx, d)
+}
+
+// putNotes yields the remarks beside imported documents.
+func putNotes(w *Workspace, yield func(line) error) error {
+	for e, err := range w.tables.Pool.Scan("", "") {
+		if err != nil {
+			return err
+		}
+		if len(e.Value.Notes) == 0 {
+			continue
+		}
+		value, err := json.Marshal(e.Value.Notes)
+		if err != nil {
+			return err
+		}
+		if err := yield(line{Key: []string{e.Key}, Value: value}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeNotes puts remarks beside their document; those that stand there already stay.
+func takeNotes(_ context.Context, t *archiveTaker, l line) error {
+	var notes []string
+	if err := json.Unmarshal(l.Value, &notes); err != nil {
+		return fmt.Errorf("read remarks: %w", err)
+	}
+	if len(l.Key) != 1 {
+		return fmt.Errorf("read remarks: %q is no document", l.Key)
+	}
+	pooled, ok, err := t.w.tables.Pool.Get(l.Key[0])
+	if err != nil || !ok || len(pooled.Notes) > 0 {
+		return err
+	}
+	pooled.Notes = notes
+	return t.w.tables.Pool.Put(l.Key[0], pooled)
 }
 
 // ArchiveOptions says how an archive is written.

@@ -214,7 +214,7 @@ func importReddit(ctx context.Context, w *Workspace, path string, _ ImportOption
 	}
 	for entry, err := range planner.ReadDump(filepath.Base(path), until(ctx, f)) {
 		if err := r.tolerate(err); err != nil {
-			return r, errors.Join(err, p.flush()) // what came before the damage counts
+			return r, errors.Join(err, p.done()) // what came before the damage counts
 		} else if entry.Document.ID == "" && entry.Skipped == "" {
 			continue
 		}
@@ -238,7 +238,7 @@ func importReddit(ctx context.Context, w *Workspace, path string, _ ImportOption
 			return r, err
 		}
 	}
-	return r, p.flush()
+	return r, p.done()
 }
 
 func importClaims(ctx context.Context, w *Workspace, path string, o ImportOptions) (*ImportReport, error) {
@@ -481,6 +481,7 @@ type pool struct {
 	r       *ImportReport
 	next    uint64
 	pending map[string]Pooled
+	missing map[string]int // by the parent that was not there when they came: comments
 }
 
 func (w *Workspace) newPool(r *ImportReport) (*pool, error) {
@@ -491,7 +492,7 @@ func (w *Workspace) newPool(r *ImportReport) (*pool, error) {
 		}
 		last = key
 	}
-	p := &pool{w: w, r: r, pending: map[string]Pooled{}}
+	p := &pool{w: w, r: r, pending: map[string]Pooled{}, missing: map[string]int{}}
 	if last != "" {
 		p.next = seqOf(last)
 	}
@@ -506,6 +507,13 @@ func (p *pool) add(ctx context.Context, d corpus.Document) error {
 	d = d.Seal()
 	p.r.Counts["documents"]++
 	p.r.Counts["body "+string(d.BodyStatus)]++
+	if _, ok := p.pending[d.Parent]; !ok {
+		if orphan, err := p.w.orphaned(d); err != nil {
+			return fmt.Errorf("read document %s: %w", d.Parent, err)
+		} else if orphan {
+			p.missing[d.Parent]++
+		}
+	}
 	have, ok := p.pending[d.ID]
 	if !ok {
 		var err error
@@ -525,7 +533,7 @@ func (p *pool) add(ctx context.Context, d corpus.Document) error {
 		d = *kept
 	}
 	p.next++
-	p.pending[d.ID] = Pooled{Seq: p.next, Document: d}
+	p.pending[d.ID] = Pooled{Seq: p.next, Document: d, Notes: have.Notes}
 	if len(p.pending) >= 256 {
 		return p.flush()
 	}
@@ -556,12 +564,29 @@ func preferred(a, b corpus.Document) (kept, other *corpus.Document) {
 		if a.SHA256 != b.SHA256 {
 			return a.SHA256 < b.SHA256
 		}
-		return a.RetrievedAt+a.PublishedAt+a.URL >= b.RetrievedAt+b.PublishedAt+b.URL
+		return a.RetrievedAt+a.PublishedAt+a.URL+a.Parent >= b.RetrievedAt+b.PublishedAt+b.URL+b.Parent
 	}
 	if better(a, b) {
 		return &a, &b
 	}
 	return &b, &a
+}
+
+// done flushes, and counts the comments that answer one which neither this import brought nor one before.
+func (p *pool) done() error {
+	if err := p.flush(); err != nil {
+		return err
+	}
+	for parent, n := range p.missing {
+		has, err := p.w.tables.Pool.Has(parent)
+		if err != nil {
+			return fmt.Errorf("read document %s: %w", parent, err)
+		}
+		if !has {
+			p.r.Counts["comments without their parent"] += n
+		}
+	}
+	return nil
 }
 
 func (p *pool) flush() error {

@@ -203,7 +203,7 @@ func (w *Workspace) planEnv() planner.Env {
 		Web: w.fetch, Access: w.Config.Runtime.Search, Getenv: os.Getenv, Now: w.now,
 	}
 	if w.reddit != nil && w.Config.Recipe.Planner.Posts == PostsOAuth {
-		env.Comments = w.comments
+		env.Thread = w.thread
 	}
 	return env
 }
@@ -353,12 +353,12 @@ func importThread(ctx context.Context, w *Workspace, name string, _ ImportOption
 	if err != nil {
 		return r, err
 	}
-	for _, d := range append([]corpus.Document{t.Post}, t.Comments...) {
+	for _, d := range slices.Concat([]corpus.Document{t.Post}, t.Comments, t.Gone) { // what is gone takes the place of what an older dump brought
 		if err := p.add(ctx, d); err != nil {
 			return r, err
 		}
 	}
-	if err := p.flush(); err != nil {
+	if err := p.done(); err != nil {
 		return r, err
 	}
 	r.Counts["posts"], r.Counts["comments"] = 1, len(t.Comments)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"assay/corpus"
 	"assay/kv"
 	"assay/pipeline"
 )
@@ -471,7 +472,7 @@ func TestArcticShiftInABuild(t *testing.T) {
 	}
 }
 
-// A thread is imported by the id or the address of its post; what was removed is not in the pool.
+// A thread is imported by the id or the address of its post; of what was removed the pool holds no word.
 func TestImportThread(t *testing.T) {
 	web := newRedditWeb(t)
 	dir := t.TempDir()
@@ -486,9 +487,9 @@ func TestImportThread(t *testing.T) {
 	if diff := cmp.Diff([]string{"complete: yes, 1 of 2"}, pooled.Notes); err != nil || !ok || diff != "" {
 		t.Errorf("%v, %v, notes (-want +got):\n%s", ok, err, diff)
 	}
-	for id, want := range map[string]bool{"reddit:t1_cc1": true, "reddit:t1_cc2": false} {
-		if _, ok, err := w.pooled(id); ok != want || err != nil {
-			t.Errorf("%s is in the pool: %v, %v", id, ok, err)
+	for id, want := range map[string]corpus.BodyStatus{"reddit:t1_cc1": corpus.BodyFull, "reddit:t1_cc2": corpus.BodyRemoved} {
+		if d, ok, err := w.pooled(id); !ok || err != nil || d.BodyStatus != want || (d.Text == "") != (want == corpus.BodyRemoved) {
+			t.Errorf("%s in the pool: %+v, %v, %v", id, d, ok, err)
 		}
 	}
 	for _, name := range []string{"https://www.reddit.com/r/harborville/", "t3_zz9"} {

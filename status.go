@@ -20,6 +20,7 @@ import (
 	"assay/kv"
 	"assay/llm"
 	"assay/pipeline"
+	"assay/planner"
 )
 
 // A Reader answers questions about a workspace: the workspace itself, or the process that holds it.
@@ -390,6 +391,7 @@ type provenance struct {
 	Documents  []corpus.Document      `json:"documents,omitempty"` // of a page of news or an institution
 	Extraction *annotate.Extraction   `json:"extraction,omitempty"`
 	Document   *corpus.Document       `json:"document,omitempty"`
+	Notes      []string               `json:"notes,omitzero"` // on an imported document: how much of its thread was read
 	Trace      *corpus.Trace          `json:"trace,omitempty"`
 	Leakage    *LeakReport            `json:"leakage,omitempty"` // of a claim that was searched for
 	Zero       json.RawMessage        `json:"zero,omitempty"`
@@ -701,7 +703,12 @@ func (w *Workspace) showOther(e *pipeline.Engine, p *provenance, id string) erro
 	if pooled, ok, err := w.tables.Pool.Get(id); err != nil {
 		return err
 	} else if ok {
-		p.Document = &pooled.Document
+		p.Document, p.Notes = &pooled.Document, pooled.Notes
+		if orphan, err := w.orphaned(pooled.Document); err != nil {
+			return err
+		} else if orphan {
+			p.Document.Flags = corpus.AddFlag(p.Document.Flags, planner.FlagParentMissing)
+		}
 		return nil
 	}
 	if rec, ok, err := w.llm.Record(id); err != nil {

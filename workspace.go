@@ -391,6 +391,15 @@ func (w *Workspace) pooled(id string) (corpus.Document, bool, error) {
 	return p.Document, ok, err
 }
 
+// orphaned reports whether a comment of the pool answers one that is not there.
+func (w *Workspace) orphaned(d corpus.Document) (bool, error) {
+	if !strings.HasPrefix(d.Parent, corpus.RedditID("t1_")) {
+		return false, nil // nor is the thread of a comment missed, which its address names
+	}
+	has, err := w.tables.Pool.Has(d.Parent)
+	return !has, err
+}
+
 // planSettings is the planner's part of the recipe.
 func (w *Workspace) planSettings() planner.Settings {
 	if w.Config.Recipe.agentic() {

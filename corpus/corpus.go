@@ -145,6 +145,7 @@ type Document struct {
 	BodyStatus  BodyStatus `json:"body_status"`
 	SHA256      string     `json:"sha256"`            // of Content()
 	Outbound    string     `json:"outbound,omitzero"` // where a link post links to
+	Parent      string     `json:"parent,omitzero"`   // id of the post or comment that a comment answers
 	Revision    string     `json:"revision,omitzero"` // of the text, as its source numbers it
 	Licence     string     `json:"licence,omitzero"`  // under which its source gives the text, "" where it does not say
 	Flags       []string   `json:"flags,omitzero"`

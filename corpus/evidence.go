@@ -101,4 +101,5 @@ type Find struct {
 	URL        string `json:"url,omitzero"`
 	Kept       bool   `json:"kept"`
 	Reason     string `json:"reason,omitzero"` // why it was dropped, or "known" for one that another step found
+	Thread     string `json:"thread,omitzero"` // of a post whose comments were read too: how many of them, and what is gone
 }

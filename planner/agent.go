@@ -340,7 +340,7 @@ func (a *agent) find(ctx context.Context, tool Tool, s corpus.Step, r Result, hi
 	if main.reason != "" {
 		return drop(main.reason)
 	}
-	beside, err := a.beside(ctx, tool, main.doc)
+	beside, thread, err := a.beside(ctx, tool, main.doc)
 	if err != nil {
 		return nil, err
 	}
@@ -352,6 +352,7 @@ func (a *agent) find(ctx context.Context, tool Tool, s corpus.Step, r Result, hi
 		}
 		out = append(out, f)
 	}
+	out[0].Thread = thread
 	return out, nil
 }
 
@@ -395,8 +396,8 @@ func (a *agent) reach(ctx context.Context, id, address string) (located, error) 
 }
 
 // beside are the documents that come with one: the article that a link post leads to, and the first comments
-// of a thread, as the policy wants them.
-func (a *agent) beside(ctx context.Context, tool Tool, d corpus.Document) (out []located, err error) {
+// of a thread, as the policy wants them, with what is told of the thread.
+func (a *agent) beside(ctx context.Context, tool Tool, d corpus.Document) (out []located, told string, err error) {
 	if target := corpus.CanonicalURL(d.Outbound); a.s.Agent.FollowLinks && d.Outbound != "" {
 		id := corpus.DocumentID(target)
 		if name, post := corpus.RedditFullname(target); post {
@@ -405,30 +406,30 @@ func (a *agent) beside(ctx context.Context, tool Tool, d corpus.Document) (out [
 		l := located{doc: corpus.Document{ID: id}, address: target, reason: a.leak(tool, target)}
 		if l.reason == "" {
 			if l, err = a.reach(ctx, id, target); err != nil {
-				return nil, err
+				return nil, "", err
 			}
 		}
 		out = append(out, l)
 	}
-	if d.Kind != corpus.KindRedditPost || a.s.Agent.Comments == 0 || a.env.Comments == nil {
-		return out, nil
+	if d.Kind != corpus.KindRedditPost || a.s.Agent.Comments == 0 || a.env.Thread == nil {
+		return out, "", nil
 	}
-	comments, err := a.env.Comments(ctx, d.ID)
+	thread, err := a.env.Thread(ctx, d.ID)
 	var excluded interface{ Excluded() string }
 	switch {
 	case errors.As(err, &excluded) && excluded.Excluded() != "":
-		return out, nil // its post was there a moment ago, from somewhere else
+		return out, "", nil // its post was there a moment ago, from somewhere else
 	case err != nil:
-		return nil, fmt.Errorf("read the comments of %s: %w", d.ID, err)
+		return nil, "", fmt.Errorf("read the comments of %s: %w", d.ID, err)
 	}
 	n := 0
-	for _, c := range comments {
+	for _, c := range thread.Comments {
 		if ok, _ := Usable(c); ok && n < a.s.Agent.Comments {
 			out = append(out, located{doc: c, address: c.URL})
 			n++
 		}
 	}
-	return out, nil
+	return out, thread.Told(), nil
 }
 
 // weigh reads a document for the subclaim of the step and keeps it, unless it cannot be evidence.

@@ -169,17 +169,20 @@ func TestAgentReadsWhatPostsBring(t *testing.T) {
 	}
 	asked := 0
 	env := func(e *Env) {
-		e.Comments = func(_ context.Context, id string) ([]corpus.Document, error) {
+		e.Thread = func(_ context.Context, id string) (Thread, error) {
 			asked++
 			if id != "reddit:t3_abc12" {
 				t.Errorf("asked for the comments of %s", id)
 			}
-			return comments, nil
+			return Thread{Comments: comments, Total: 7, Deleted: 1, Removed: 1}, nil
 		}
 	}
 	trace := l.exploresIn(t, env, func(a *Agent) { a.FollowLinks, a.Comments = true, 2 })
 	if got := found(t, trace, post); got.Kept || got.Reason != dropUnusable+ReasonLinkPost {
 		t.Errorf("the link post: %+v", got)
+	}
+	if got := trace.Steps[0].Results[0]; got.URL != post || got.Thread != "complete: no, 4 of 7; 1 deleted, 1 removed" {
+		t.Errorf("its thread: %+v", got)
 	}
 	if got := found(t, trace, target); !got.Kept || got.DocumentID != corpus.DocumentID(target) {
 		t.Errorf("its article: %+v", got)

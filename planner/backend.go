@@ -122,9 +122,8 @@ type Env struct {
 	// cannot be evidence (gone, blocked, no text) is a corpus.ExcludedError.
 	Read func(ctx context.Context, id, url string) (corpus.Document, error)
 
-	// Comments returns the comments of a thread by the document id of its post, as the thread has them; nil where
-	// nobody is asked for them.
-	Comments func(ctx context.Context, id string) ([]corpus.Document, error)
+	// Thread returns the thread of a post by the document id of the post; nil where nobody is asked for it.
+	Thread func(ctx context.Context, id string) (Thread, error)
 
 	// Memory is what earlier runs kept for other claims, and Snapshot how much of it the claim may know
 	// (methods, decision 4).

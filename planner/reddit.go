@@ -30,6 +30,7 @@ type thing struct {
 	Target       loose           `json:"url_overridden_by_dest"`
 	IsSelf       loose           `json:"is_self"`
 	Post         loose           `json:"link_id"` // of a comment
+	Parent       loose           `json:"parent_id"`
 	Created      loose           `json:"created_utc"`
 	Retrieved    loose           `json:"retrieved_on"`
 	RetrievedUTC loose           `json:"retrieved_utc"`
@@ -190,6 +191,7 @@ func (t thing) document(kind string, how escaping) (corpus.Document, error) {
 	}
 	if kind == "t1" {
 		d.Kind, d.Title, d.Text = corpus.KindRedditComment, "", strings.TrimSpace(unescape(t.Body, how))
+		d.Parent = t.parent()
 	} else {
 		d.Outbound = t.outbound(kind+"_"+id, how)
 	}
@@ -206,6 +208,15 @@ func (t thing) document(kind string, how escaping) (corpus.Document, error) {
 		d.Title, d.Outbound, d.URL = "", "", where.url(false)
 	}
 	return d.Seal(), nil
+}
+
+// parent is the id of what a comment answers, "" where that is not told.
+func (t thing) parent() string {
+	up := strings.ToLower(string(t.Parent))
+	if kind, id, _ := strings.Cut(up, "_"); (kind == "t1" || kind == "t3") && base36.MatchString(id) {
+		return corpus.RedditID(up)
+	}
+	return ""
 }
 
 func (t thing) text() loose {

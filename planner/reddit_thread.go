@@ -13,7 +13,8 @@ import (
 	"assay/fetch"
 )
 
-// FlagParentMissing is on a comment that answers one which its thread does not hold.
+// FlagParentMissing is on a comment that answers one which is not there: its thread does not hold it, or
+// nothing that was imported does.
 const FlagParentMissing = "parent_missing"
 
 // How often a comment that a thread names is asked for, how many one request may name, and what a
@@ -25,11 +26,12 @@ const (
 	threadFaults   = 3 // requests that may fail
 )
 
-// A Thread is a post with the comments that could be read. A body that was deleted or removed is
-// counted, and is nowhere in it.
+// A Thread is a post with the comments that could be read. Of one that was deleted or removed it holds
+// that it is gone, and no word.
 type Thread struct {
 	Post       corpus.Document   // its body may be gone: see BodyStatus
 	Comments   []corpus.Document // those with a body, as the thread has them; unfolded ones come last
+	Gone       []corpus.Document // those that were deleted or removed, without any text
 	Total      int               // comments as Reddit counts them, gone ones included
 	Deleted    int               // by their authors
 	Removed    int               // by a moderator or the site
@@ -54,6 +56,11 @@ func (t Thread) Record() string {
 		yes = "yes"
 	}
 	return fmt.Sprintf("complete: %s, %d of %d", yes, len(t.Comments), max(t.Total, len(t.Comments)))
+}
+
+// Told is the record with what was taken away.
+func (t Thread) Told() string {
+	return fmt.Sprintf("%s; %d deleted, %d removed", t.Record(), t.Deleted, t.Removed)
 }
 
 // Thread reads a post with its comments: the thread itself, then what its "more" entries stand for,
@@ -88,8 +95,10 @@ func (r *Reddit) Thread(ctx context.Context, fullname string) (Thread, error) {
 		}
 	}
 	t := u.done()
-	for i, c := range t.Comments {
-		t.Comments[i] = stamped(c, reply.Retrieved)
+	for _, list := range [][]corpus.Document{t.Comments, t.Gone} {
+		for i, c := range list {
+			list[i] = stamped(c, reply.Retrieved)
+		}
 	}
 	return t, nil
 }
@@ -153,16 +162,15 @@ type unfolding struct {
 	thread  Thread
 	post    string
 	met     map[string]bool // ids of comments
-	parents map[string]string
-	asks    map[string]int // by id that a "more" names
-	queue   []string       // ids that are to be asked for, in order
-	stubs   []string       // ids of comments whose branch goes on, not yet asked for
+	asks    map[string]int  // by id that a "more" names
+	queue   []string        // ids that are to be asked for, in order
+	stubs   []string        // ids of comments whose branch goes on, not yet asked for
 	stubbed map[string]bool
 	open    map[string]bool // branches that were asked for: whether in vain
 }
 
 func newUnfolding(post string) *unfolding {
-	return &unfolding{post: post, met: map[string]bool{}, parents: map[string]string{}, asks: map[string]int{}, stubbed: map[string]bool{}, open: map[string]bool{}}
+	return &unfolding{post: post, met: map[string]bool{}, asks: map[string]int{}, stubbed: map[string]bool{}, open: map[string]bool{}}
 }
 
 // next gives the next request that the thread needs, with what reads its answer: comments that a "more"
@@ -329,25 +337,23 @@ func (u *unfolding) comment(data json.RawMessage, parent string, depth int) {
 	if err == nil {
 		d, err = t.document("t1", escapedNot)
 	}
-	var up struct {
-		Parent loose `json:"parent_id"`
-	}
-	if err != nil || json.Unmarshal(data, &up) != nil {
+	if err != nil {
 		u.thread.Unreadable++
 		return
 	}
 	id := strings.TrimPrefix(d.ID, corpus.RedditID("t1_"))
 	if !u.met[id] {
 		u.met[id] = true
-		u.parents[d.ID] = strings.ToLower(string(up.Parent))
-		if u.parents[d.ID] == "" {
-			u.parents[d.ID] = parent
+		if d.Parent == "" && parent != "" {
+			d.Parent = corpus.RedditID(parent)
 		}
 		switch {
 		case d.BodyStatus == corpus.BodyDeleted:
 			u.thread.Deleted++
+			u.thread.Gone = append(u.thread.Gone, d)
 		case d.BodyStatus == corpus.BodyRemoved:
 			u.thread.Removed++
+			u.thread.Gone = append(u.thread.Gone, d)
 		case d.Text == "":
 			u.thread.Empty++
 		default:
@@ -386,7 +392,7 @@ func (u *unfolding) done() Thread {
 	slices.Sort(t.Unresolved)
 	slices.Sort(t.Branches)
 	for i, c := range t.Comments {
-		if up, ok := strings.CutPrefix(u.parents[c.ID], "t1_"); ok && !u.met[up] {
+		if up, ok := strings.CutPrefix(c.Parent, corpus.RedditID("t1_")); ok && !u.met[up] {
 			t.Comments[i].Flags = corpus.AddFlag(c.Flags, FlagParentMissing)
 		}
 	}
