@@ -250,7 +250,7 @@ type Endpoint struct {
 	RPM         int           `yaml:"rpm,omitempty" json:"rpm,omitzero"`
 	TPM         int           `yaml:"tpm,omitempty" json:"tpm,omitzero"`
 	Timeout     time.Duration `yaml:"timeout,omitempty" json:"timeout,omitzero"`
-	Price       *llm.Price    `yaml:"price,omitempty" json:"price,omitempty"` // USD per million tokens; a server on this machine is free
+	Price       *llm.Price    `yaml:"price,omitempty" json:"price,omitempty"` // USD per million tokens; without it the price table counts, and what that does not know is free on this machine
 
 	// What the profile does not fit; assay doctor says when.
 	Schema     llm.SchemaMode `yaml:"schema,omitempty" json:"schema,omitzero"`           // json_schema, json_object or none

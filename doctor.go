@@ -384,11 +384,17 @@ func (d *doctor) prices() {
 	if own {
 		detail = PricesName + " of " + table.Date + fmt.Sprintf(" (%d models with those shipped)", len(table.Models))
 	}
-	var unknown []string
+	var unknown, unbilled []string
 	for _, role := range sortedKeys(d.config.Recipe.Models) {
 		m := d.config.Recipe.Models[role]
 		e, ok := d.config.Runtime.Endpoints[m.Endpoint]
-		if _, known := table.Lookup(m.Model); ok && !known && e.BaseURL != "" && e.Price == nil && !onThisMachine(e.BaseURL) && !slices.Contains(unknown, m.Model) {
+		_, known := table.Lookup(m.Model)
+		switch {
+		case !ok || known || e.BaseURL == "" || e.Price != nil || slices.Contains(unknown, m.Model) || slices.Contains(unbilled, m.Model):
+		case onThisMachine(e.BaseURL):
+			unbilled = append(unbilled, m.Model)
+			detail += "; " + fmt.Sprintf(unbilledText, m.Model)
+		default:
 			unknown = append(unknown, m.Model)
 		}
 	}

@@ -325,6 +325,9 @@ func (k *walk) priced(s *StageForecast, x llm.Foreseen, calls, prompt llm.Range,
 	answers := llm.Range{Low: calls.Low * answer.Low, High: calls.High * answer.High}
 	s.Calls, s.Prompt, s.Answer = s.Calls.Add(calls), s.Prompt.Add(prompt), s.Answer.Add(answers)
 	s.Wall += rates.Wall(calls.High, prompt.High+answers.High, latency)
+	if k.w.llm.Unbilled(x.Endpoint, x.Model) {
+		assume(unbilledText, x.Model)
+	}
 	price, ok := k.w.llm.PriceOf(x.Endpoint, x.Model, false)
 	if !ok {
 		if !slices.Contains(s.Unpriced, x.Model) {

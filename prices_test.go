@@ -2,6 +2,7 @@ package assay
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,4 +115,39 @@ func TestImportPricesRefuses(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A server on loopback may stand before models that somebody bills: what the table prices costs that, and what
+// it does not know is free and said to be.
+func TestModelsOfThisMachineCostWhatTheTableSays(t *testing.T) {
+	stub, _ := stubModel(t)
+	t.Setenv("STUB_KEY", "secret")
+	const note = "no price for stub-1, counted as 0 because it runs on this machine\n"
+	for model, costs := range map[string]bool{"stub-1": false, "gpt-4o": true, "openai/gpt-4o-2024-08-06": true} {
+		f := newFolder(t, t.TempDir())
+		f.write(ConfigName, strings.NewReplacer("stub-1", model, ", price: {input: 2, output: 10}", "").Replace(fmt.Sprintf(modelConfig, stub.URL)))
+		f.load("pairs", f.write("lines.jsonl", pairLine(1, "true")))
+		w, err := Open(t.Context(), f.dir, OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		ahead, err := w.Build(t.Context(), BuildOptions{DryRun: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rep, err := w.Build(t.Context(), BuildOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rep.LLM.Calls != 2 || rep.LLM.Unpriced != 0 || (rep.LLM.USD > 0) != costs || (ahead.Forecast.Total.USD.High > 0) != costs {
+			t.Errorf("%s: %+v, forecast $%v", model, rep.LLM, ahead.Forecast.Total.USD)
+		}
+		if text := rep.Text(false); strings.Contains(text, note) == costs {
+			t.Errorf("%s: the report:\n%s", model, text)
+		}
+		if text := ahead.Text(true); strings.Contains(text, strings.TrimSpace(note)) == costs {
+			t.Errorf("%s: the forecast:\n%s", model, text)
+		}
+	}
 }

@@ -30,7 +30,7 @@ func (r BuildReport) Text(dryRun bool) string {
 	if r.LLM.Hits > 0 {
 		fmt.Fprintf(&b, "; %d answers reused, %d tokens saved", r.LLM.Hits, r.LLM.SavedTokens)
 	}
-	b.WriteString("\n")
+	b.WriteString("\n" + Unbilled(r.LLM.Spend))
 	if r.Batches != nil {
 		b.WriteString(r.Batches.Text())
 	}
@@ -130,6 +130,17 @@ func Cost(s llm.Spend) string {
 		text += fmt.Sprintf(" without %d calls of models that the price table does not know", s.Unpriced)
 	}
 	return text
+}
+
+const unbilledText = "no price for %s, counted as 0 because it runs on this machine"
+
+// Unbilled names the models that count as free although nobody said so, as lines, "" for none.
+func Unbilled(s llm.Spend) string {
+	var b strings.Builder
+	for _, model := range s.Unbilled {
+		fmt.Fprintf(&b, unbilledText+"\n", model)
+	}
+	return b.String()
 }
 
 // Text is the agreement for people: kappa with its interval by reading, and the confusion.

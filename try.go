@@ -165,7 +165,7 @@ func (w *Workspace) sample(ctx context.Context, n int, seed uint64) (out []tried
 func (t Tried) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tried on %d of %d labelled pairs (seed %d); rows are labels as they are, columns as they would be:\n%s", t.Pairs, t.All, t.Seed, t.Flow)
-	fmt.Fprintf(&b, "%d of %d move; %s\n", len(t.Moved), t.Pairs, Cost(t.LLM.Spend))
+	fmt.Fprintf(&b, "%d of %d move; %s\n%s", len(t.Moved), t.Pairs, Cost(t.LLM.Spend), Unbilled(t.LLM.Spend))
 	for _, id := range sortedKeys(t.Failed) {
 		fmt.Fprintf(&b, "no label for %s: %s\n", id, t.Failed[id])
 	}

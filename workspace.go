@@ -199,12 +199,10 @@ func (w *Workspace) openModels(o OpenOptions) (err error) {
 	w.replays = o.Replay || o.Offline
 	endpoints := map[string]llm.Endpoint{}
 	for name, e := range rt.Endpoints {
-		if e.Price == nil && onThisMachine(e.BaseURL) {
-			e.Price = &llm.Price{} // nobody sends a bill
-		}
 		endpoints[name] = llm.Endpoint{
 			Provider: e.Provider, BaseURL: e.BaseURL, KeyEnv: e.KeyEnv, Profile: e.Profile, Schema: e.Schema, TokenField: e.TokenField,
 			Concurrency: e.Concurrency, RPM: e.RPM, TPM: e.TPM, Timeout: e.Timeout, Price: e.Price,
+			Own: onThisMachine(e.BaseURL),
 		}
 	}
 	w.models = llm.Options{

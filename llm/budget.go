@@ -55,7 +55,8 @@ func (c *Client) Reserve(ctx context.Context, worst float64) (settle func(usd fl
 	return func(usd float64) { c.purse.settle(worst, 0, usd, 0) }, nil
 }
 
-// price is the price of the model that is asked. The builtin model is free.
+// price is the price of the model that is asked. The builtin model is free, and so is one without a known
+// price at a server of one's own, which may also be a proxy of models that somebody bills.
 func (c *call) price(t PriceTable) (Price, bool) {
 	if c.route.at.Provider == ProviderBuiltin {
 		return Price{}, true
@@ -63,13 +64,20 @@ func (c *call) price(t PriceTable) (Price, bool) {
 	p, ok := Price{}, true
 	if own := c.route.at.Price; own != nil {
 		p = *own
-	} else {
-		p, ok = t.Lookup(c.model)
+	} else if p, ok = t.Lookup(c.model); !ok && c.route.at.Own {
+		return Price{}, true
 	}
 	if api := c.route.profile.Batch; c.batch && api != nil {
 		p = p.InBatch(api.Discount)
 	}
 	return p, ok
+}
+
+// unbilled reports whether a call costs nothing only because nobody names a price for what runs here.
+func (c *call) unbilled(t PriceTable) bool {
+	at := c.route.at
+	_, known := t.Lookup(c.model)
+	return at.Own && at.Provider != ProviderBuiltin && at.Price == nil && !known
 }
 
 // budget is what this run has spent and what its calls in flight may cost.

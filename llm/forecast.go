@@ -359,6 +359,12 @@ func (r Rates) Wall(calls, tokens float64, latency time.Duration) time.Duration 
 	return wall
 }
 
+// Unbilled reports whether a model has no known price and counts as 0 because its endpoint is one's own.
+func (c *Client) Unbilled(endpoint, model string) bool {
+	r, ok := c.endpoints[endpoint]
+	return ok && (&call{route: r, model: model}).unbilled(c.o.Prices)
+}
+
 // PriceOf is the price of a model at an endpoint; batch asks for that of the endpoint's batch API.
 func (c *Client) PriceOf(endpoint, model string, batch bool) (Price, bool) {
 	r, ok := c.endpoints[endpoint]

@@ -120,6 +120,7 @@ type Endpoint struct {
 	RPM, TPM    int           // requests and tokens a minute; 0 means no limit of ours
 	Timeout     time.Duration // of one attempt; 0 means 5 minutes
 	Price       *Price        // of every model here; nil means what the price table says
+	Own         bool          // a server of one's own: what the price table does not know costs nothing here
 }
 
 // Options configures a Client. Store is required.

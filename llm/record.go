@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
@@ -50,8 +51,9 @@ type Record struct {
 	Estimated       bool            `json:"estimated,omitzero"` // Usage is the worst case: the endpoint told none
 	USD             *float64        `json:"usd,omitempty"`      // nil: the model has no known price
 	PriceDate       string          `json:"price_date,omitzero"`
-	Failure         string          `json:"failure,omitzero"` // reason of a failed attempt, which has no Outcome
-	Status          int             `json:"status,omitzero"`  // HTTP status of a failed attempt
+	Unbilled        bool            `json:"unbilled,omitzero"` // USD is 0 since no price is known and the server is one's own
+	Failure         string          `json:"failure,omitzero"`  // reason of a failed attempt, which has no Outcome
+	Status          int             `json:"status,omitzero"`   // HTTP status of a failed attempt
 	Detail          string          `json:"detail,omitzero"`
 	Batch           string          `json:"batch,omitzero"` // id of the batch that answered, at the price of batches
 	Seen            Seen            `json:"seen,omitzero"`
@@ -232,9 +234,10 @@ func (c *Client) price(cl *call, rec *Record) {
 	if p, ok := cl.price(c.o.Prices); ok {
 		usd := p.Cost(rec.Usage)
 		rec.USD = &usd
+		rec.Unbilled = cl.unbilled(c.o.Prices)
 		if cl.route.at.Provider != ProviderBuiltin {
 			rec.PriceDate = p.Date
-			if cl.route.at.Price == nil {
+			if cl.route.at.Price == nil && !rec.Unbilled {
 				rec.PriceDate = cmp.Or(p.Date, c.o.Prices.Date)
 			}
 		}
@@ -290,6 +293,8 @@ type Spend struct {
 	Estimated    int     `json:"estimated,omitzero"`     // calls whose endpoint told no usage, counted at their worst
 	EstimatedUSD float64 `json:"estimated_usd,omitzero"` // part of USD
 	Corrupt      int     `json:"corrupt,omitzero"`       // records that cannot be read, reported to Options.Corrupt
+
+	Unbilled []string `json:"unbilled,omitempty"` // models without a known price that a server of one's own answered for, sorted; USD has 0 for them
 }
 
 func (s *Spend) add(rec Record) {
@@ -303,6 +308,9 @@ func (s *Spend) add(rec Record) {
 		return
 	}
 	s.USD += *rec.USD
+	if i, known := slices.BinarySearch(s.Unbilled, rec.Model); rec.Unbilled && !known {
+		s.Unbilled = slices.Insert(slices.Clone(s.Unbilled), i, rec.Model) // a copy: Stats gives the list away
+	}
 	if rec.Estimated {
 		s.EstimatedUSD += *rec.USD
 	}

@@ -52,6 +52,7 @@ pair id, or a table row. Works while a build runs, and where the workspace may n
 					fmt.Fprintf(w, "left out of a release: %s: %d\n", k, s.Withheld[k])
 				}
 				fmt.Fprintln(w, "spent so far:", assay.Cost(s.Spent))
+				fmt.Fprint(w, assay.Unbilled(s.Spent))
 				if n := s.Searches.Requests; n > 0 {
 					fmt.Fprintf(w, "spent on searches: %d requests, $%.4f (%d without an answer, at their worst)\n", n, s.Searches.USD, s.Searches.Estimated)
 				}
