@@ -104,7 +104,7 @@ func (w *Workspace) Try(ctx context.Context, n int, seed uint64) (t Tried, err e
 		if got.err == nil {
 			is = flowOf(got.label)
 		} else {
-			t.Failed[got.old.ID] = got.err.Error()
+			t.Failed[got.old.ID] = strings.TrimPrefix(got.err.Error(), "label "+got.old.ID+": ") // named by the key
 		}
 		t.Flow.Add(was, is, 1)
 		if was != is {

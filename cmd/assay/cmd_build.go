@@ -38,7 +38,7 @@ killed goes on where it was. --dry-run lists what would run, with calls, tokens,
 what later stages will need is a range, and each assumption is named. Transient failures are tried again by the next build, others with --retry-failed.
 
 --try shows what an edited prompt or another model would do: it labels a sample of pairs again in a scratch space
-and tells how labels flow and what that cost; what the workspace holds stays as it is.
+and tells how labels flow and what that cost; what the workspace holds stays as it is. Pairs without a label end it with 3.
 
 --batch collects the calls that stages make, sends them as files to the batch API of their endpoint, and ends with
 75 while answers are outstanding: run the same command again, as often as you like. A plan is stored before it is
@@ -139,10 +139,12 @@ func (a *app) try(ctx context.Context, n int, seed uint64, overrides []assay.Ove
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.print(t, nil)
+	if err := a.print(t, func(w io.Writer) { fmt.Fprint(w, t.Text()) }); err != nil {
+		return err
 	}
-	fmt.Fprint(screen{a.out}, t.Text())
+	if len(t.Failed) > 0 {
+		return errPartial
+	}
 	return nil
 }
 
