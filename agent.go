@@ -99,8 +99,8 @@ func (c *Config) checkAgent(bad func(key, format string, args ...any), oneOf fun
 		}
 	}
 	for key, n := range map[string]int{"max_actions": a.MaxActions, "per_subclaim": a.PerSubclaim, "per_action": a.PerAction, "max_documents": a.MaxDocuments, "max_tokens": a.MaxTokens, "comments": a.Comments} {
-		if n < 0 {
-			bad("recipe.planner.agent."+key, "it cannot be negative")
+		if n < 0 || n > maxCount {
+			bad("recipe.planner.agent."+key, "%d is not between 0 and %d", n, int(maxCount))
 		}
 	}
 }

@@ -2,18 +2,21 @@ package assay
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -322,8 +325,9 @@ func parseConfig(file []byte, environ []string, overrides []Override) (Config, [
 			Profile string `yaml:"profile"`
 		} `yaml:"recipe"`
 	}
-	if err := yaml.Unmarshal(file, &head); err != nil {
-		return c, nil, fmt.Errorf("%s: %w", ConfigName, err)
+	var mistyped *yaml.TypeError // which the layers below tell of
+	if err := yaml.Unmarshal(file, &head); err != nil && !errors.As(err, &mistyped) {
+		return c, nil, unread(ConfigName, err)
 	}
 	if head.Recipe.Profile == "" {
 		head.Recipe.Profile = "raguard"
@@ -343,7 +347,7 @@ func parseConfig(file []byte, environ []string, overrides []Override) (Config, [
 		}
 	}
 	if err := merged.Decode(&c); err != nil {
-		return c, nil, fmt.Errorf("%s: %w", ConfigName, err)
+		return c, nil, unread(ConfigName, err)
 	}
 	if err := applyOverrides(&c, environ, overrides, origins); err != nil {
 		return c, nil, err
@@ -351,7 +355,13 @@ func parseConfig(file []byte, environ []string, overrides []Override) (Config, [
 	if c.Recipe.Salt == "" {
 		c.Recipe.Salt = c.Recipe.Profile
 	}
-	if err := c.check(); err != nil {
+	said := func(key string) bool { // by a file, a variable or a flag
+		return origins[key] != "" && origins[key] != "default" && !strings.HasPrefix(origins[key], "profile ")
+	}
+	if !c.Recipe.agentic() && !said("recipe.judge") {
+		c.Recipe.Judge = "" // of a profile whose search the recipe replaces
+	}
+	if err := c.check(said); err != nil {
 		return c, nil, err
 	}
 	return c, settings(c, origins), nil
@@ -369,17 +379,13 @@ func searchYAML() []byte {
 // applyYAML lays a file over what is set so far. A mapping adds to the one below it, key by key, so
 // that naming a role's model keeps its other settings; an empty mapping, a list or a value replaces it.
 func applyYAML(merged *yaml.Node, data []byte, name string, origins map[string]string) error {
-	// Decoding by itself names the line of a wrong type or of a key that stands twice.
+	var doc yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(&Config{}); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: %w", name, err)
+	if err := d.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
+		return unread(name, err)
 	}
 	if err := d.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s: a second document begins after ---, which nothing would read", name)
-	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
 	}
 	if len(doc.Content) == 0 {
 		return nil // an empty file takes every default
@@ -389,9 +395,33 @@ func applyYAML(merged *yaml.Node, data []byte, name string, origins map[string]s
 	if len(problems) > 0 {
 		return errors.New(strings.Join(problems, "\n"))
 	}
+	// Decoding by itself names the line of a key that stands twice.
+	if err := doc.Decode(&Config{}); err != nil {
+		return unread(name, err)
+	}
 	overlay(merged, doc.Content[0])
 	return nil
 }
+
+// unread tells in our words, with the file and its line, why YAML could not be read.
+func unread(name string, err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	var mistyped *yaml.TypeError
+	if errors.As(err, &mistyped) {
+		text = strings.Join(mistyped.Errors, "\n")
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if at := errorLine.FindStringSubmatch(line); at != nil {
+			lines[i] = name + ":" + at[1] + ": " + line[len(at[0]):]
+		} else {
+			lines[i] = name + ": " + line
+		}
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+var errorLine = regexp.MustCompile(`^line (\d+): `)
 
 func overlay(below, above *yaml.Node) {
 	for above.Kind == yaml.AliasNode {
@@ -419,7 +449,84 @@ func overlay(below, above *yaml.Node) {
 	}
 }
 
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// wanted tells in plain words what has to stand for a value of a type where n is nothing of the kind; "" says
+// that it fits.
+func wanted(n *yaml.Node, t reflect.Type) string {
+	scalar := n.Kind == yaml.ScalarNode
+	switch kind := t.Kind(); {
+	case isNull(n):
+	case t == reflect.TypeFor[time.Duration]():
+		if _, err := time.ParseDuration(n.Value); !scalar || n.ShortTag() != "!!str" || err != nil {
+			return "a time with its unit, such as 30s, 5m or 0s,"
+		}
+	case kind == reflect.Int || kind == reflect.Int64 || kind == reflect.Uint64:
+		return wantedWhole(n, kind == reflect.Uint64)
+	case kind == reflect.Float64:
+		if v, ok := number(n); !ok || math.IsNaN(v) || math.IsInf(v, 0) {
+			return "a number"
+		}
+	case kind == reflect.Bool:
+		if !scalar || n.Decode(new(bool)) != nil {
+			return "true or false"
+		}
+	case kind == reflect.String:
+		if !scalar {
+			return "a single text"
+		}
+	case kind == reflect.Slice:
+		if n.Kind != yaml.SequenceNode {
+			return "a list, such as [a, b],"
+		}
+	case n.Kind != yaml.MappingNode && !(scalar && t == reflect.TypeFor[SiteRecipe]()):
+		return "a group of settings, such as {key: value},"
+	}
+	return ""
+}
+
+// wantedWhole refuses fractions, which decoding would cut off, and what no int64 holds.
+func wantedWhole(n *yaml.Node, unsigned bool) string {
+	v, ok := number(n)
+	switch {
+	case !ok || v != math.Trunc(v):
+		return "a whole number"
+	case unsigned && v < 0:
+		return "a whole number of 0 or more"
+	case math.Abs(v) > 1<<53 && n.Decode(new(int64)) != nil && !(unsigned && n.Decode(new(uint64)) == nil):
+		return "a smaller whole number"
+	}
+	return ""
+}
+
+// number reads a number that is not quoted.
+func number(n *yaml.Node) (v float64, ok bool) {
+	if tag := n.ShortTag(); n.Kind != yaml.ScalarNode || tag != "!!int" && tag != "!!float" {
+		return 0, false
+	}
+	return v, n.Decode(&v) == nil
+}
+
+// standing is how a message repeats what stands in a file.
+func standing(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a group of settings"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.ShortTag() == "!!str":
+		return fmt.Sprintf("%q", n.Value)
+	}
+	return n.Value
+}
+
+// lineOf is where in a file a problem is, "" where the value is in no file.
+func lineOf(name string, line int) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d: ", name, line)
+}
 
 // checkKeys walks a YAML mapping beside the Go type that it will fill, so that a typo is named with
 // its line and its nearest known key, and every value with its origin.
@@ -430,8 +537,12 @@ func checkKeys(n *yaml.Node, t reflect.Type, prefix, name string, origins map[st
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	if want := wanted(n, t); want != "" {
+		*problems = append(*problems, fmt.Sprintf("%s%s: %s stands where %s is wanted", lineOf(name, n.Line), cmp.Or(prefix, "the file"), standing(n), want))
+		return
+	}
 	switch {
-	case n.Kind == yaml.MappingNode && t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Duration]():
+	case n.Kind == yaml.MappingNode && t.Kind() == reflect.Struct:
 		known := map[string]reflect.Type{}
 		for i := range t.NumField() {
 			known[yamlName(t.Field(i))] = t.Field(i).Type
@@ -440,7 +551,7 @@ func checkKeys(n *yaml.Node, t reflect.Type, prefix, name string, origins map[st
 			key := n.Content[i]
 			ft, ok := known[key.Value]
 			if !ok {
-				*problems = append(*problems, fmt.Sprintf("%s:%d: unknown key %q%s%s", name, key.Line, key.Value, within(prefix), nearest(key.Value, known)))
+				*problems = append(*problems, fmt.Sprintf("%sunknown key %q%s%s", lineOf(name, key.Line), key.Value, within(prefix), nearest(key.Value, known)))
 				continue
 			}
 			checkKeys(n.Content[i+1], ft, join(prefix, key.Value), name, origins, problems)
@@ -573,6 +684,11 @@ func setValue(c *Config, key, value string) error {
 		return fmt.Errorf("there is no key %s", key)
 	}
 	*at = *node
+	var problems []string
+	checkKeys(doc.Content[0], reflect.TypeFor[Config](), "", "", map[string]string{}, &problems)
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "\n"))
+	}
 	var changed Config
 	if err := doc.Decode(&changed); err != nil {
 		return err
@@ -636,7 +752,8 @@ func settings(c Config, origins map[string]string) []Setting {
 }
 
 // check refuses values that cannot work, naming key, value and what is possible.
-func (c *Config) check() error {
+// said reports whether somebody set a key, be it to its default.
+func (c *Config) check(said func(key string) bool) error {
 	var problems []string
 	bad := func(key, format string, args ...any) {
 		problems = append(problems, ConfigName+": "+key+": "+fmt.Sprintf(format, args...))
@@ -650,6 +767,17 @@ func (c *Config) check() error {
 		bad(key, "%q is none of %s", value, strings.Join(known, ", "))
 	}
 	r, rt := c.Recipe, c.Runtime
+	for key, list := range map[string][]string{
+		"recipe.discover": r.Discover, "recipe.evidence": r.Evidence, "recipe.entities.of": r.Entities.Of, "recipe.formats": r.Formats,
+		"recipe.categories": r.Categories, "recipe.category_by": r.CategoryBy, "recipe.sites": names(r.Sites, r.source),
+		"recipe.speakers": r.Speakers, "recipe.planner.agent.tools": r.Planner.Agent.Tools,
+	} {
+		for i, v := range list {
+			if slices.Contains(list[:i], v) {
+				bad(key, "%q stands twice; name it once", v)
+			}
+		}
+	}
 	for _, d := range r.Discover {
 		oneOf("recipe.discover", d, DiscoverListing, DiscoverStored, DiscoverImported)
 	}
@@ -663,6 +791,9 @@ func (c *Config) check() error {
 		oneOf("recipe.entities.of", of, EntitiesOfClaims, EntitiesOfDocuments)
 	}
 	if r.Judge != "" {
+		if !r.agentic() {
+			bad("recipe.judge", "a verdict is drafted from what a search step by step found: set recipe.planner.policy to %s (evidence: [%s]), or judge to \"\"", planner.PolicyAgent, EvidenceSearch)
+		}
 		oneOf("recipe.judge", r.Judge, names(annotate.Judges, func(j annotate.Judge) string { return j.Name })...)
 	}
 	for _, name := range r.Categories {
@@ -719,42 +850,9 @@ func (c *Config) check() error {
 	c.checkFeeds(bad)
 	oneOf("recipe.label.protocol", r.Label.Protocol, names(annotate.Protocols, func(p annotate.Protocol) string { return p.Name })...)
 	oneOf("recipe.label.mode", r.Label.Mode, "normal", "compat")
-	c.checkPanel(bad, oneOf)
-	for key, n := range map[string]int{
-		"recipe.planner.variants": r.Planner.Variants, "recipe.planner.per_variant": r.Planner.PerVariant - 1,
-		"recipe.planner.keep": r.Planner.Keep - 1, "recipe.planner.rrf_k": r.Planner.RRF - 1,
-		"recipe.extract.per_document": r.Extract.PerDocument, "recipe.extract.document_chars": r.Extract.DocumentChars,
-		"recipe.label.document_chars": r.Label.DocumentChars - 200, "runtime.workers": rt.Workers,
-		"recipe.label.samples": r.Label.Samples - 1, "recipe.label.shuffled": r.Label.Shuffled, "recipe.label.panel.pairs": r.Label.Panel.Pairs,
-		"runtime.max_calls": rt.MaxCalls, "recipe.limits.redirects": r.Limits.Redirects,
-		"recipe.limits.page": int(r.Limits.Page), "recipe.limits.decompressed": int(r.Limits.Decompressed), "recipe.limits.feed": int(r.Limits.Feed),
-		"runtime.reserve_mib": int(rt.ReserveMiB),
-	} {
-		if n < 0 {
-			bad(key, "the value is too small")
-		}
-	}
-	if n := r.Label.Samples; n > annotate.MaxSamples {
-		bad("recipe.label.samples", "%d are more than the %d that one pair takes", n, annotate.MaxSamples)
-	}
-	if n := r.Planner.Variants; n > planner.MaxVariants {
-		bad("recipe.planner.variants", "%d are more than the %d that a search takes", n, planner.MaxVariants)
-	}
-	if rt.Workers > maxWorkers {
-		bad("runtime.workers", "%d are more than the %d that a machine can do with", rt.Workers, maxWorkers)
-	}
-	if rt.ReserveMiB > maxReserveMiB {
-		bad("runtime.reserve_mib", "%d MiB are more than a disk has", rt.ReserveMiB)
-	}
-	if !(rt.MaxUSD >= 0) || rt.Delay < 0 || rt.RetryAfterCap < 0 { // a cap that is no number would be none
-		bad("runtime", "max_usd, delay and retry_after_cap cannot be negative")
-	}
+	c.checkPanel(said, bad, oneOf)
+	c.checkNumbers(bad)
 	c.checkRefresh(bad)
-	for host, d := range rt.HostDelay {
-		if d < 0 {
-			bad("runtime.host_delay."+host, "it cannot be negative")
-		}
-	}
 	for _, role := range []string{"annotate", "keywords", "zero"} {
 		if _, ok := r.Models[role]; !ok {
 			bad("recipe.models", "role %q is missing", role)
@@ -779,9 +877,6 @@ func (c *Config) check() error {
 			bad("runtime.endpoints."+name+".base_url", "an openai endpoint needs its address, e.g. https://api.openai.com/v1")
 		}
 		c.checkSecrets(name, e, bad)
-		if p := e.Price; p != nil && !(p.Input >= 0 && p.Cached >= 0 && p.Output >= 0) {
-			bad("runtime.endpoints."+name+".price", "a price is 0 or more")
-		}
 		for _, setting := range []struct {
 			key, value string
 			known      []string
@@ -800,6 +895,78 @@ func (c *Config) check() error {
 		return errors.New(strings.Join(problems, "\n"))
 	}
 	return nil
+}
+
+// checkNumbers refuses numbers that mean nothing, or that would take the machine down.
+func (c *Config) checkNumbers(bad func(key, format string, args ...any)) {
+	r, rt := c.Recipe, c.Runtime
+	between := func(key string, n, least, most int64) {
+		if n < least || n > most {
+			bad(key, "%d is not between %d and %d", n, least, most)
+		}
+	}
+	upTo := func(key string, n, most float64) {
+		if !(n >= 0 && n <= most) {
+			bad(key, "%v is not between 0 and %s", n, strconv.FormatFloat(most, 'f', -1, 64))
+		}
+	}
+	for key, n := range map[string]int{
+		"recipe.extract.per_document": r.Extract.PerDocument, "recipe.extract.document_chars": r.Extract.DocumentChars,
+		"recipe.label.shuffled": r.Label.Shuffled, "recipe.label.panel.pairs": r.Label.Panel.Pairs,
+		"runtime.max_calls": rt.MaxCalls, "recipe.limits.redirects": r.Limits.Redirects,
+	} {
+		between(key, int64(n), 0, maxCount)
+	}
+	for key, n := range map[string]int{
+		"recipe.planner.per_variant": r.Planner.PerVariant, "recipe.planner.keep": r.Planner.Keep, "recipe.planner.rrf_k": r.Planner.RRF,
+	} {
+		between(key, int64(n), 1, maxCount)
+	}
+	between("recipe.planner.variants", int64(r.Planner.Variants), 0, planner.MaxVariants)
+	between("recipe.label.samples", int64(r.Label.Samples), 1, annotate.MaxSamples)
+	between("runtime.workers", int64(rt.Workers), 0, maxWorkers)
+	between("runtime.searxng.at_once", int64(rt.SearXNG.AtOnce), 0, maxWorkers)
+	between("recipe.label.document_chars", int64(r.Label.DocumentChars), 200, maxCount)
+	for key, n := range map[string]int64{"page": r.Limits.Page, "decompressed": r.Limits.Decompressed, "feed": r.Limits.Feed} {
+		between("recipe.limits."+key, n, 0, maxBytes)
+	}
+	between("runtime.reserve_mib", rt.ReserveMiB, 0, maxReserveMiB)
+	upTo("runtime.max_usd", rt.MaxUSD, maxCount)
+	times := map[string]time.Duration{"runtime.delay": rt.Delay, "runtime.retry_after_cap": rt.RetryAfterCap}
+	for host, d := range rt.HostDelay {
+		times["runtime.host_delay."+host] = d
+	}
+	for role, m := range r.Models {
+		at := "recipe.models." + role
+		between(at+".max_tokens", int64(m.MaxTokens), 0, maxCount)
+		if m.Temperature != nil {
+			upTo(at+".temperature", *m.Temperature, 2)
+		}
+		if m.TopP != nil {
+			upTo(at+".top_p", *m.TopP, 1)
+		}
+	}
+	for name, e := range rt.Endpoints {
+		at := "runtime.endpoints." + name
+		between(at+".concurrency", int64(e.Concurrency), 0, maxWorkers)
+		between(at+".rpm", int64(e.RPM), 0, maxCount)
+		between(at+".tpm", int64(e.TPM), 0, maxCount)
+		times[at+".timeout"] = e.Timeout
+		if p := e.Price; p != nil {
+			prices := map[string]float64{"input": p.Input, "cached": p.Cached, "output": p.Output}
+			if p.Batch != nil {
+				prices["batch.input"], prices["batch.output"] = p.Batch.Input, p.Batch.Output
+			}
+			for what, usd := range prices {
+				upTo(at+".price."+what, usd, maxPrice)
+			}
+		}
+	}
+	for key, d := range times {
+		if d < 0 {
+			bad(key, "%s is less than 0s", d)
+		}
+	}
 }
 
 // giving names the extractors that find something of a kind.
@@ -856,6 +1023,9 @@ const (
 	maxWorkers    = 4096
 	maxReserveMiB = 1 << 40
 	maxDays       = 36500
+	maxCount      = 1e9
+	maxBytes      = 1 << 40
+	maxPrice      = 1e6 // USD per million tokens
 )
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

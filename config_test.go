@@ -19,7 +19,7 @@ func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"a typo inside", "recipe:\n  name: x\n  speeker: [a]\n", `assay.yaml:3: unknown key "speeker" in recipe; did you mean "speakers"?`},
 		{"a typo in a list", "recipe:\n  sites:\n    - {nam: politifact}\n", `assay.yaml:3: unknown key "nam" in recipe.sites[0]; did you mean "name"?`},
 		{"a typo in a map", "runtime:\n  endpoints:\n    main: {provider: builtin, base_ulr: x}\n", `did you mean "base_url"?`},
-		{"a wrong type", "runtime:\n  workers: many\n", "line 2"},
+		{"a wrong type", "runtime:\n  workers: many\n", `assay.yaml:2: runtime.workers: "many" stands where a whole number is wanted`},
 		{"no YAML", "recipe: [", "assay.yaml"},
 		{"an unknown site", "recipe:\n  sites: [{name: politifakt}]\n", `"politifakt" is none of 20minutes, afp`},
 		{"an unknown mode", "recipe:\n  label: {mode: quick}\n", `"quick" is none of normal, compat`},
@@ -32,24 +32,56 @@ func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"a rating mapped to no verdict", "recipe:\n  ratings: {politifact: {maybe: perhaps}}\n", "\"perhaps\" is none of true"},
 		{"a date that is none", "recipe:\n  dates: {from: 2000}\n", "is no date like"},
 		{"an unknown profile", "recipe:\n  profile: rag\n", "known are gpe, raguard"},
-		{"a negative count", "runtime:\n  workers: -1\n", "too small"},
+		{"a negative count", "runtime:\n  workers: -1\n", "runtime.workers: -1 is not between 0 and 4096"},
 		{"a day that no month has", "recipe:\n  dates: {to: 2023-02-29}\n", "is no date like"},
 		{"dates the wrong way round", "recipe:\n  dates: {from: 2024-01-01, to: 2000-01-01}\n", "is after"},
 		{"two spellings of one rating", "recipe:\n  ratings: {politifact: {No idea: true, no idea: false}}\n", "are one rating"},
-		{"more variants than a search takes", "recipe:\n  planner: {variants: 6}\n", "recipe.planner.variants: 6 are more than the 5 that a search takes"},
-		{"a negative limit", "recipe:\n  limits: {page: -1}\n", "recipe.limits.page: the value is too small"},
-		{"a negative reserve", "runtime:\n  reserve_mib: -1\n", "too small"},
-		{"a reserve that overflows", "runtime:\n  reserve_mib: 9223372036854775807\n", "more than a disk has"},
-		{"more workers than a machine has memory for", "runtime:\n  workers: 1000000000\n", "runtime.workers"},
-		{"a cap that is no number", "runtime:\n  max_usd: .nan\n", "max_usd"},
+		{"more variants than a search takes", "recipe:\n  planner: {variants: 6}\n", "recipe.planner.variants: 6 is not between 0 and 5"},
+		{"a negative limit", "recipe:\n  limits: {page: -1}\n", "recipe.limits.page: -1 is not between 0 and 1099511627776"},
+		{"a negative reserve", "runtime:\n  reserve_mib: -1\n", "runtime.reserve_mib: -1 is not between 0 and"},
+		{"a reserve that overflows", "runtime:\n  reserve_mib: 9223372036854775807\n", "runtime.reserve_mib: 9223372036854775807 is not between 0 and"},
+		{"more workers than a machine has memory for", "runtime:\n  workers: 1000000000\n", "runtime.workers: 1000000000 is not between 0 and 4096"},
+		{"a cap that is no number", "runtime:\n  max_usd: .nan\n", "assay.yaml:2: runtime.max_usd: .nan stands where a number is wanted"},
 		{"a negative delay of a host", "runtime:\n  host_delay: {www.politifact.com: -3s}\n", "runtime.host_delay.www.politifact.com"},
-		{"a negative price", "runtime:\n  endpoints:\n    main: {provider: builtin, price: {input: -1, output: 1}}\n", "a price is 0 or more"},
+		{"a negative price", "runtime:\n  endpoints:\n    main: {provider: builtin, price: {input: -1, output: 1}}\n", "runtime.endpoints.main.price.input: -1 is not between 0 and 1000000"},
+		{"a fraction of a sample", "recipe:\n  label: {samples: 5.5}\n", "assay.yaml:2: recipe.label.samples: 5.5 stands where a whole number is wanted"},
+		{"a fraction in a list", "runtime:\n  refresh:\n    ages: [{days: 1.5, every: 1}]\n", "assay.yaml:3: runtime.refresh.ages[0].days: 1.5 stands where a whole number is wanted"},
+		{"a number in quotation marks", "runtime: {max_calls: \"5\"}\n", `runtime.max_calls: "5" stands where a whole number is wanted`},
+		{"more than a number holds", "runtime: {max_calls: 1e20}\n", "runtime.max_calls: 1e20 stands where a smaller whole number is wanted"},
+		{"more digits than a number holds", "recipe: {planner: {keep: 99999999999999999999}}\n", "recipe.planner.keep: 99999999999999999999 stands where a smaller whole number is wanted"},
+		{"a negative seed", "recipe: {label: {seed: -1}}\n", "recipe.label.seed: -1 stands where a whole number of 0 or more is wanted"},
+		{"no end of money", "runtime: {max_usd: .inf}\n", "runtime.max_usd: .inf stands where a number is wanted"},
+		{"a slip of the pen", "recipe: {planner: {keep: 10000000000}}\n", "recipe.planner.keep: 10000000000 is not between 1 and 1000000000"},
+		{"a limit that overflows", "recipe: {limits: {page: 9223372036854775807}}\n", "recipe.limits.page: "},
+		{"a temperature", "recipe: {models: {zero: {temperature: -0.1}}}\n", "recipe.models.zero.temperature: -0.1 is not between 0 and 2"},
+		{"a share of words", "recipe: {models: {zero: {top_p: 1.5}}}\n", "recipe.models.zero.top_p: 1.5 is not between 0 and 1"},
+		{"fewer tokens than none", "recipe: {models: {zero: {max_tokens: -5}}}\n", "recipe.models.zero.max_tokens: -5 is not between 0 and 1000000000"},
+		{"fewer requests than none", "runtime: {endpoints: {main: {rpm: -1}}}\n", "runtime.endpoints.main.rpm: -1 is not between 0 and 1000000000"},
+		{"a negative time", "runtime: {endpoints: {main: {timeout: -5s}}}\n", "runtime.endpoints.main.timeout: -5s is less than 0s"},
+		{"a price of batches", "runtime: {endpoints: {main: {price: {input: 1, output: 1, batch: {input: -1, output: 1}}}}}\n", "runtime.endpoints.main.price.batch.input: -1 is not"},
+		{"steps of a search", "recipe: {planner: {agent: {max_actions: -1}}}\n", "recipe.planner.agent.max_actions: -1 is not between 0 and 1000000000"},
+		{"a time without its unit", "runtime:\n  delay: 3\n", "assay.yaml:2: runtime.delay: 3 stands where a time with its unit, such as 30s, 5m or 0s, is wanted"},
+		{"a word for a switch", "recipe: {label: {quote_check: maybe}}\n", `recipe.label.quote_check: "maybe" stands where true or false is wanted`},
+		{"a list for a text", "recipe:\n  name: [a]\n", "assay.yaml:2: recipe.name: a list stands where a single text is wanted"},
+		{"a text for a list", "recipe: {speakers: al-gore}\n", `recipe.speakers: "al-gore" stands where a list, such as [a, b], is wanted`},
+		{"a list for settings", "recipe: []\n", "assay.yaml:1: recipe: a list stands where a group of settings, such as {key: value}, is wanted"},
+		{"no settings at all", "recipe\n", `assay.yaml:1: the file: "recipe" stands where a group of settings`},
+		{"two wrong types", "runtime: {workers: a, max_calls: b}\n", "runtime.workers: \"a\" stands where a whole number is wanted\nassay.yaml:1: runtime.max_calls: \"b\""},
+		{"what is named twice", "recipe: {entities: {of: [claims, claims]}}\n", `recipe.entities.of: "claims" stands twice; name it once`},
+		{"a site twice", "recipe: {sites: [afp, who, afp]}\n", `recipe.sites: "afp" stands twice; name it once`},
+		{"a panel of nobody", "recipe: {label: {panel: {pairs: 100}}}\n", "recipe.label.panel.pairs: there is no panel without annotators"},
+		{"what nobody agrees on", "recipe: {label: {panel: {consensus: unanimous}}}\n", "recipe.label.panel.consensus: there is no panel without annotators"},
+		{"a judge without evidence", "recipe: {judge: gpe}\n", "recipe.judge: a verdict is drafted from what a search step by step found: set recipe.planner.policy to gpe"},
+		{"a judge of a profile that is told apart", "recipe: {profile: gpe, judge: gpe, planner: {policy: raguard}}\n", "recipe.judge: a verdict is drafted"},
 		{"a second document", "recipe:\n  name: x\n---\nruntime:\n  max_usd: 5\n", "second document"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, _, err := parseConfig([]byte(test.yaml), nil, nil)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error = %v, want one with %s", err, test.want)
+			}
+			if err != nil && (strings.Contains(err.Error(), "unmarshal") || strings.Contains(err.Error(), "!!")) {
+				t.Errorf("error = %v, which speaks of the program and not of the file", err)
 			}
 		})
 	}
@@ -140,6 +172,38 @@ func TestParseConfigTellsWhereValuesComeFrom(t *testing.T) {
 	}
 }
 
+// A variable and a flag are held to what a file may say, and name their key.
+func TestVariablesAreTyped(t *testing.T) {
+	for variable, want := range map[string]string{
+		"ASSAY_RUNTIME_WORKERS=many":       `ASSAY_RUNTIME_WORKERS: runtime.workers: "many" stands where a whole number is wanted`,
+		"ASSAY_RECIPE_LABEL_SAMPLES=5.5":   "ASSAY_RECIPE_LABEL_SAMPLES: recipe.label.samples: 5.5 stands where a whole number is wanted",
+		"ASSAY_RECIPE_SPEAKERS=al-gore":    `ASSAY_RECIPE_SPEAKERS: recipe.speakers: "al-gore" stands where a list, such as [a, b], is wanted`,
+		"ASSAY_RECIPE_LABEL_PANEL_PAIRS=7": "recipe.label.panel.pairs: there is no panel without annotators",
+	} {
+		if _, _, err := parseConfig(nil, []string{variable}, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", variable, err, want)
+		}
+	}
+}
+
+// A recipe that takes the search step by step out of a profile takes its judge with it.
+func TestJudgeOfAProfile(t *testing.T) {
+	for policy, want := range map[string]string{"gpe": "gpe", "raguard": ""} {
+		c, _, err := parseConfig([]byte("recipe: {profile: gpe, planner: {policy: "+policy+"}}\n"), nil, nil)
+		if err != nil || c.Recipe.Judge != want {
+			t.Errorf("policy %s: judge %q, %v; want %q", policy, c.Recipe.Judge, err, want)
+			continue
+		}
+		lock, err := c.Recipe.Lock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, _, err := parseConfig(lock, nil, nil); err != nil || again.Recipe.Judge != want {
+			t.Errorf("policy %s: its lock gives judge %q, %v", policy, again.Recipe.Judge, err)
+		}
+	}
+}
+
 // Naming one setting of a role keeps the others.
 func TestSitesByNameAlone(t *testing.T) {
 	c, _, err := parseConfig([]byte("recipe:\n  sites: [politifact, {name: afp, base: \"https://mirror.example\"}]\n"), nil, nil)
@@ -169,7 +233,7 @@ func TestParseConfigLaysMappingsOverEachOther(t *testing.T) {
 	if c, _, err = parseConfig([]byte("runtime:\n  host_delay: {}\n"), nil, nil); err != nil || len(c.Runtime.HostDelay) != 0 {
 		t.Errorf("an empty mapping leaves %v (%v)", c.Runtime.HostDelay, err)
 	}
-	if _, _, err = parseConfig([]byte("runtime:\n  workers: 1\n  workers: 2\n"), nil, nil); err == nil || !strings.Contains(err.Error(), "line 3") {
+	if _, _, err = parseConfig([]byte("runtime:\n  workers: 1\n  workers: 2\n"), nil, nil); err == nil || err.Error() != `assay.yaml:3: mapping key "workers" already defined at line 2` {
 		t.Errorf("a key that stands twice: %v", err)
 	}
 }

@@ -68,8 +68,8 @@ func (c *Config) checkFeeds(bad func(key, format string, args ...any)) {
 			bad(at+".url", "it is empty; of %s alone a feed may be a query", tableFactCheckTools)
 		case f.Query == "" && f.Publisher == "":
 			bad(at, "claims:search wants a query, or the publisher whose reviews to list")
-		case f.MaxAgeDays < 0:
-			bad(at+".max_age_days", "%d days are no age", f.MaxAgeDays)
+		case f.MaxAgeDays < 0 || f.MaxAgeDays > maxDays:
+			bad(at+".max_age_days", "%d is not between 0 and %d", f.MaxAgeDays, maxDays)
 		}
 		if keys[f.Table+" "+f.key()] {
 			bad(at, "it stands twice")

@@ -273,7 +273,7 @@ func TestFeedSettings(t *testing.T) {
 		`[{table: claimreview, url: "https://a:b@a.example/"}]`:                                     `user name or password`,
 		`[{table: claimreview, url: "https://a.example/", query: x}]`:                               `an address or a query, not both`,
 		`[{table: factcheck_tools}]`:                                                                `claims:search wants a query`,
-		`[{table: factcheck_tools, query: x, max_age_days: -1}]`:                                    `-1 days are no age`,
+		`[{table: factcheck_tools, query: x, max_age_days: -1}]`:                                    `max_age_days: -1 is not between 0 and`,
 		`[{table: factcheck_tools, query: x}, {table: factcheck_tools, query: x}]`:                  `recipe.feeds[1]: it stands twice`,
 		`[{table: factcheck_tools, query: x}] # runtime.fact_check_tools.key_env=a b`:               `runtime.fact_check_tools.key_env: it names the environment variable`,
 		`[{table: claimreview, url: "https://a.example/"}] # recipe.discover=[stored]`:              `recipe.discover: feeds fill tables`,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/netip"
 	"os"
 	"slices"
@@ -81,9 +80,6 @@ func (c *Config) checkInterfaces(bad func(key, format string, args ...any)) {
 	if slices.Contains(r.engines(), "searxng") {
 		checkBase("runtime.searxng.base", rt.SearXNG.Base, rt, bad)
 	}
-	if rt.SearXNG.AtOnce < 0 {
-		bad("runtime.searxng.at_once", "it cannot be negative")
-	}
 	c.checkSearch(bad)
 }
 
@@ -100,11 +96,11 @@ func (c *Config) checkSearch(bad func(key, format string, args ...any)) {
 		if at.KeyEnv != "" && !variableName.MatchString(at.KeyEnv) {
 			bad(key+".key_env", "it names the environment variable that holds the key, e.g. %s; if this is the key, take it out of the file", cmp.Or(known[name].KeyEnv, "SEARCH_API_KEY"))
 		}
-		if !(at.USDPer1000 >= 0) || math.IsInf(at.USDPer1000, 0) {
-			bad(key+".usd_per_1000", "a price is 0 or more")
+		if !(at.USDPer1000 >= 0 && at.USDPer1000 <= maxPrice) {
+			bad(key+".usd_per_1000", "a price is between 0 and %d", int(maxPrice))
 		}
-		if at.AtOnce < 0 {
-			bad(key+".at_once", "it cannot be negative")
+		if at.AtOnce < 0 || at.AtOnce > maxWorkers {
+			bad(key+".at_once", "%d is not between 0 and %d", at.AtOnce, maxWorkers)
 		}
 		if _, err := time.Parse(time.DateOnly, at.PriceDate); at.PriceDate != "" && err != nil {
 			bad(key+".price_date", "%q is no date like 2026-11-30", at.PriceDate)

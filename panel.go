@@ -367,10 +367,16 @@ func (w *Workspace) panelSettings(role string) annotate.Settings {
 	return s
 }
 
-// checkPanel refuses a panel that nobody sits in.
-func (c *Config) checkPanel(bad func(key, format string, args ...any), oneOf func(key, value string, known ...string)) {
+// checkPanel refuses a panel that nobody sits in. A recipe that names nobody on purpose, as the one of a release
+// does, may say the rest.
+func (c *Config) checkPanel(said func(key string) bool, bad func(key, format string, args ...any), oneOf func(key, value string, known ...string)) {
 	p := c.Recipe.Label.Panel
 	oneOf("recipe.label.panel.consensus", p.Consensus, ConsensusMajority, ConsensusUnanimous)
+	for _, key := range []string{"recipe.label.panel.pairs", "recipe.label.panel.consensus"} {
+		if said(key) && !said("recipe.label.panel.annotators") {
+			bad(key, "there is no panel without annotators: name roles of recipe.models under recipe.label.panel.annotators, or leave this out")
+		}
+	}
 	for i, role := range p.Annotators {
 		switch _, ok := c.Recipe.Models[role]; {
 		case role == roleAnnotate:
