@@ -40,7 +40,7 @@ func (r BuildReport) Text(dryRun bool) string {
 	if n := total(r.Labels); n > 0 {
 		fmt.Fprintf(&b, "labels: %s\n", tally(r.Labels))
 		if n := r.Effects[string(corpus.EffectUnknown)]; n == total(r.Effects) {
-			b.WriteString("effects: unknown, since the annotator gave no answer without evidence\n")
+			b.WriteString("effects: none to tell, since no claim has an answer without a document (the builtin model gives none; else see recipe.label.zero_context)\n")
 		} else {
 			fmt.Fprintf(&b, "effects: %s\n", tally(r.Effects))
 		}

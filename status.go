@@ -69,6 +69,29 @@ func (s SourceState) Text() string {
 	return "last good run " + s.Good.Format(time.RFC3339)
 }
 
+// SourcesText tells when sources were released last, a line each. Unless all is set, those that no run has
+// anything to tell of stand together.
+func SourcesText(list []SourceState, all bool) string {
+	var b strings.Builder
+	silent := map[string]int{} // by what there is to say of them
+	for _, s := range list {
+		if s.Good.IsZero() && s.Note == "" && !all {
+			silent[s.Text()]++
+		} else {
+			fmt.Fprintf(&b, "%s: %s\n", s.Source, s.Text())
+		}
+	}
+	for _, text := range sortedKeys(silent) {
+		i := slices.IndexFunc(list, func(s SourceState) bool { return s.Text() == text })
+		if silent[text] == 1 {
+			fmt.Fprintf(&b, "%s: %s\n", list[i].Source, text)
+		} else {
+			fmt.Fprintf(&b, "%d sources: %s (--all names them)\n", silent[text], text)
+		}
+	}
+	return b.String()
+}
+
 // Sources says when each source of the recipe was released last.
 func (w *Workspace) Sources(_ context.Context) ([]SourceState, error) {
 	out := []SourceState{}

@@ -295,6 +295,48 @@ func (r Report) Status() string {
 	return t.String()
 }
 
+// Folded sums up stages of one kind of which all items have one reason, where there are more than three: dozens of
+// sites that were never asked, or that are all fresh, are told in a line.
+func (r Report) Folded() Report {
+	alike := func(s StageReport) string {
+		kind, _, _ := strings.Cut(s.Name, "/")
+		for reason := range s.Reasons {
+			if len(s.Reasons) == 1 && (reason == Missing || reason == Fresh) {
+				return kind + " " + string(reason)
+			}
+		}
+		return ""
+	}
+	sums := map[string]StageReport{}
+	number := map[string]int{}
+	for _, s := range r.Stages {
+		of := alike(s)
+		number[of]++
+		sum := sums[of]
+		if sum.Reasons == nil {
+			sum.Reasons = map[Reason]int{}
+		}
+		for reason, n := range s.Reasons {
+			sum.Reasons[reason] += n
+		}
+		sums[of] = sum
+	}
+	stages := r.Stages
+	r.Stages = nil
+	for _, s := range stages {
+		of := alike(s)
+		if of == "" || number[of] <= 3 {
+			r.Stages = append(r.Stages, s)
+		} else if sum, first := sums[of]; first {
+			kind, _, _ := strings.Cut(s.Name, "/")
+			sum.Name = fmt.Sprintf("%s/* (%d)", kind, number[of])
+			r.Stages = append(r.Stages, sum)
+			delete(sums, of)
+		}
+	}
+	return r
+}
+
 // ranBecause leaves out the items that did not run.
 func ranBecause(s StageReport) string {
 	if s.Ran == 0 {

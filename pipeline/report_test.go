@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -129,5 +130,30 @@ func TestReportWhileRunning(t *testing.T) {
 	}
 	if got := e.Report().Stages[0].Reasons[Missing]; got != 6 {
 		t.Errorf("missing = %d, want 6", got)
+	}
+}
+
+// Stages of one kind with one reason are one line, unless they are few or something else stands among them.
+func TestFolded(t *testing.T) {
+	stage := func(name string, reasons map[Reason]int) StageReport {
+		return StageReport{Name: name, Reasons: reasons}
+	}
+	r := Report{Stages: []StageReport{
+		stage("discover/a", map[Reason]int{Missing: 1}), stage("discover/b", map[Reason]int{Missing: 2}), stage("discover/c", map[Reason]int{Fresh: 1, Missing: 1}),
+		stage("discover/d", map[Reason]int{Missing: 3}), stage("discover/e", map[Reason]int{Missing: 4}),
+		stage("parse/a", map[Reason]int{Fresh: 5}), stage("parse/b", map[Reason]int{Fresh: 5}), stage("parse/c", map[Reason]int{Fresh: 5}),
+		stage("read/a", map[Reason]int{FailedBefore: 1}), stage("read/b", map[Reason]int{FailedBefore: 1}), stage("read/c", map[Reason]int{FailedBefore: 1}),
+		stage("read/d", map[Reason]int{FailedBefore: 1}),
+	}}
+	var got []string
+	for _, s := range r.Folded().Stages {
+		got = append(got, fmt.Sprint(s.Name, " ", s.Reasons[Missing], s.Reasons[Fresh], s.Reasons[FailedBefore]))
+	}
+	want := []string{"discover/* (4) 10 0 0", "discover/c 1 1 0", "parse/a 0 5 0", "parse/b 0 5 0", "parse/c 0 5 0", "read/a 0 0 1", "read/b 0 0 1", "read/c 0 0 1", "read/d 0 0 1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("stages (-want +got):\n%s", diff)
+	}
+	if r.Stages[0].Reasons[Missing] != 1 {
+		t.Error("the report itself changed")
 	}
 }

@@ -11,13 +11,16 @@ import (
 
 func (a *app) statusCommand() *cobra.Command {
 	var why string
+	var all bool
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Say how fresh every stage is, or why one item is stale",
 		Example: "  assay status\n  assay status --why https://www.politifact.com/factchecks/...\n  assay status --why c_0123456789abcdef",
 		Long: help(`Count the items of every stage by reason: fresh, missing, version-changed, recipe-changed, input-changed,
 answer-changed, decided, failed-before, waiting, blocked. With --why, explain one item: a page address, a claim or
-pair id, or a table row. Works while a build runs, and where the workspace may not be written.`, statusError, statusUsage, statusLocked),
+pair id, or a table row. Many stages of one kind that are all missing or all fresh are one line, and so are sources that no run
+has anything to tell of; --all and --json name them. Works while a build runs, and where the workspace may not be
+written.`, statusError, statusUsage, statusLocked),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			r, done, err := a.reader(cmd.Context())
@@ -47,7 +50,11 @@ pair id, or a table row. Works while a build runs, and where the workspace may n
 				if s.Building {
 					fmt.Fprintln(w, "a build is running")
 				}
-				fmt.Fprint(w, s.Report.Status())
+				if all {
+					fmt.Fprint(w, s.Report.Status())
+				} else {
+					fmt.Fprint(w, s.Report.Folded().Status())
+				}
 				for _, k := range sorted(s.Withheld) {
 					fmt.Fprintf(w, "left out of a release: %s: %d\n", k, s.Withheld[k])
 				}
@@ -56,9 +63,7 @@ pair id, or a table row. Works while a build runs, and where the workspace may n
 				if n := s.Searches.Requests; n > 0 {
 					fmt.Fprintf(w, "spent on searches: %d requests, $%.4f (%d without an answer, at their worst)\n", n, s.Searches.USD, s.Searches.Estimated)
 				}
-				for _, source := range s.Sources {
-					fmt.Fprintf(w, "%s: %s\n", source.Source, source.Text())
-				}
+				fmt.Fprint(w, assay.SourcesText(s.Sources, all))
 				for _, stop := range s.Held {
 					fmt.Fprintf(w, "held back: %s\n", stop)
 				}
@@ -73,5 +78,6 @@ pair id, or a table row. Works while a build runs, and where the workspace may n
 		},
 	}
 	cmd.Flags().StringVar(&why, "why", "", "explain this item")
+	cmd.Flags().BoolVar(&all, "all", false, "name every stage and every source")
 	return cmd
 }
