@@ -190,29 +190,29 @@ func eachRow[T any](path string, f func(T)) (err error) {
 	}
 }
 
-// keepFiles puts what a person wrote beside the store into it.
-func (w *Workspace) keepFiles() error {
+// keepFiles puts what a person wrote beside the store into a backup of it.
+func (w *Workspace) keepFiles() (ops []kv.Op, err error) {
 	kept := map[string]bool{}
 	for f, err := range w.writtenFiles() {
 		if err != nil {
-			return fmt.Errorf("keep %s: %w", f.path, err)
+			return nil, fmt.Errorf("keep %s: %w", f.path, err)
 		}
 		kept[f.path] = true
-		if err := w.tables.Files.Put(f.path, f.data); err != nil {
-			return err
-		}
-	}
-	for key, err := range w.tables.Files.Keys("", "") {
+		op, err := w.tables.Files.PutOp(f.path, f.data)
 		if err != nil {
-			return err
+			return nil, err
+		}
+		ops = append(ops, op)
+	}
+	for key, err := range w.tables.Files.Keys("", "") { // of an earlier backup
+		if err != nil {
+			return nil, err
 		}
 		if !kept[key] {
-			if err := w.tables.Files.Delete(key); err != nil {
-				return err
-			}
+			ops = append(ops, w.tables.Files.DeleteOp(key))
 		}
 	}
-	return nil
+	return ops, nil
 }
 
 // Restore makes the store of a workspace from a backup, and its configuration, prompts and prices where

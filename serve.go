@@ -41,7 +41,15 @@ func socketPath(dir string) string {
 	return filepath.Join(os.TempDir(), "assay-"+hex.EncodeToString(sum[:8])+".sock")
 }
 
-// Serve answers questions about the workspace on its socket until the returned func is called.
+// patience is how long a backup that is not read on keeps a process from its end.
+const patience = time.Minute
+
+// ErrNoAnswer says that no process answers on the socket of a workspace which one holds: it opens the
+// workspace just now, has come to its end, or is of a kind that answers nothing.
+var ErrNoAnswer = errors.New("the process that holds the workspace does not answer questions")
+
+// Serve answers questions about the workspace on its socket until the returned func is called, which waits
+// for answers that are being read, unless ctx ends.
 func (w *Workspace) Serve(ctx context.Context) (stop func() error, err error) {
 	path := socketPath(w.Dir)
 	// The store's lock is ours, so a socket that is there belongs to a process that was killed.
@@ -60,7 +68,10 @@ func (w *Workspace) Serve(ctx context.Context) (stop func() error, err error) {
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	return func() error {
-		err := s.Close()
+		var err error
+		if s.Shutdown(ctx) != nil {
+			err = s.Close()
+		}
 		if serveErr := <-done; !errors.Is(serveErr, http.ErrServerClosed) {
 			err = errors.Join(err, serveErr)
 		}
@@ -94,7 +105,7 @@ func (w *Workspace) api() http.Handler {
 	})
 	mux.HandleFunc("GET /v1/backup", func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Trailer", "Assay-Records, Assay-Error")
-		n, err := w.Backup(r.Context(), rw)
+		n, err := w.Backup(r.Context(), patientWriter{rw, http.NewResponseController(rw)})
 		rw.Header().Set("Assay-Records", strconv.Itoa(n))
 		if err != nil {
 			rw.Header().Set("Assay-Error", err.Error())
@@ -103,16 +114,30 @@ func (w *Workspace) api() http.Handler {
 	return mux
 }
 
+// A patientWriter gives its reader a while for every write.
+type patientWriter struct {
+	io.Writer
+	c *http.ResponseController
+}
+
+func (p patientWriter) Write(b []byte) (int, error) {
+	if err := p.c.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return 0, err
+	}
+	return p.Writer.Write(b)
+}
+
 // Remote asks the process that holds a workspace.
 type Remote struct{ client *http.Client }
 
-// Dial returns a Remote for the workspace in dir if a process answers on its socket.
+// Dial returns a Remote for the workspace in dir if a process answers on its socket, else ErrNoAnswer. A
+// Remote whose process has come to its end returns ErrNoAnswer too, unless the answer had begun.
 func Dial(ctx context.Context, dir string) (*Remote, error) {
 	path := socketPath(dir)
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("ask the process that holds %s: %w", dir, err)
+		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
 	if err := c.Close(); err != nil {
 		return nil, err
@@ -132,7 +157,7 @@ func (r *Remote) get(ctx context.Context, path string, query url.Values) (*http.
 	}
 	resp, err := r.client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask the running process: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
@@ -187,7 +212,7 @@ func (r *Remote) Backup(ctx context.Context, out io.Writer) (records int, err er
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(out, resp.Body); err != nil {
-		return 0, fmt.Errorf("read the backup: %w", err)
+		return 0, fmt.Errorf("read the backup from the process that holds the workspace: %w; run the same command again", err)
 	}
 	if text := resp.Trailer.Get("Assay-Error"); text != "" {
 		return 0, errors.New(text)

@@ -57,12 +57,10 @@ type SourceState struct {
 // Text tells the last good run in a few words.
 func (s SourceState) Text() string {
 	switch {
-	case s.At.IsZero():
-		return "never released"
-	case s.Good.IsZero() && s.Note == "":
-		return "released from what is stored; no run asked it yet"
+	case s.Good.IsZero() && s.Note != "":
+		return "last good run: never; " + s.Note
 	case s.Good.IsZero():
-		return "no good run yet: " + s.Note
+		return "last good run: never"
 	case s.Note != "":
 		return fmt.Sprintf("last good run %s; since then %s", s.Good.Format(time.RFC3339), s.Note)
 	}
@@ -789,8 +787,9 @@ func (w *Workspace) showOther(e *pipeline.Engine, p *provenance, id string) erro
 // Backup writes the whole store as a stream that Restore reads, with the workspace's configuration,
 // prompts and prices in it.
 func (w *Workspace) Backup(ctx context.Context, out io.Writer) (records int, err error) {
-	if err := w.keepFiles(); err != nil {
+	files, err := w.keepFiles()
+	if err != nil {
 		return 0, err
 	}
-	return w.store.Backup(ctx, out)
+	return w.store.Backup(ctx, out, files...)
 }

@@ -72,8 +72,8 @@ type tables struct {
 	// changed. An accepted candidate is a root of the release.
 	Decisions kv.Bucket[corpus.Decision]
 
-	// Files: path in the workspace => the configuration and prompt files as they were at the last
-	// backup, so that a backup is enough to go on.
+	// Files: path in the workspace => the configuration and prompt files as they were at a backup, so that
+	// it is enough to go on. They are in backups, and in stores that were made of one.
 	Files kv.Bucket[[]byte]
 
 	// Reports: run start => the report of a build.

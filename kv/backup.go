@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dgraph-io/badger/v4"
@@ -35,9 +36,16 @@ const (
 var errTruncated = errors.New("the backup is cut off")
 
 // Backup writes the whole store, as it is at one moment, and returns the number of records. Reads and
-// writes go on meanwhile; GC and Close wait. A record that cannot be read ends the backup with a
-// *CorruptError: rebuild or delete it first, or let GC leave it out.
-func (s *Store) Backup(ctx context.Context, w io.Writer) (records int, err error) {
+// writes go on meanwhile; GC and Close wait. The backup has the store as it would be after the ops, which
+// change nothing in the store itself. A record that cannot be read ends the backup with a *CorruptError:
+// rebuild or delete it first, or let GC leave it out.
+func (s *Store) Backup(ctx context.Context, w io.Writer, after ...Op) (records int, err error) {
+	for _, op := range after {
+		if op.err != nil {
+			return 0, fmt.Errorf("back up store %s: %w", s.dir, op.err)
+		}
+	}
+	slices.SortStableFunc(after, func(a, b Op) int { return bytes.Compare(a.key, b.key) })
 	release, err := s.hold(ctx)
 	if err != nil {
 		return 0, err
@@ -48,6 +56,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (records int, err error
 	txn := s.db.NewTransaction(false)
 	defer txn.Discard()
 	out := newBackupWriter(w)
+	out.ops = after
 	have, err := schemaIn(txn)
 	if err != nil {
 		return 0, fmt.Errorf("back up store %s: read its schema: %w", s.dir, err)
@@ -70,6 +79,7 @@ type backupWriter struct {
 	sum   hash.Hash
 	buf   []byte
 	count int
+	ops   []Op // what is still to be done, by key
 }
 
 func newBackupWriter(w io.Writer) *backupWriter {
@@ -93,15 +103,36 @@ func (b *backupWriter) records(ctx context.Context, txn *badger.Txn) error {
 		}
 		p, more := readPage(txn, nil, from, pageRecords, true)
 		for _, r := range p {
-			if err := b.record(r); err != nil {
+			replaced, err := b.upTo(r.key)
+			if err == nil && !replaced {
+				err = b.record(r)
+			}
+			if err != nil {
 				return err
 			}
 		}
 		if !more {
-			return nil
+			_, err := b.upTo("\xff") // above every key
+			return err
 		}
 		from = append([]byte(p[len(p)-1].key), 0)
 	}
+}
+
+// upTo does the ops up to a key and reports whether one of them was about the key itself.
+func (b *backupWriter) upTo(key string) (replaced bool, err error) {
+	for len(b.ops) > 0 && string(b.ops[0].key) <= key {
+		op := b.ops[0]
+		b.ops = b.ops[1:]
+		replaced = string(op.key) == key
+		if len(b.ops) > 0 && bytes.Equal(b.ops[0].key, op.key) || op.delete {
+			continue
+		}
+		if err := b.record(stored{key: string(op.key), value: op.value}); err != nil {
+			return replaced, err
+		}
+	}
+	return replaced, nil
 }
 
 func (b *backupWriter) record(r stored) error {

@@ -73,6 +73,48 @@ func TestBackupRoundTrip(t *testing.T) {
 	}
 }
 
+// A backup after some ops is the backup that would be made once they were written; the store stays.
+func TestBackupAfterOps(t *testing.T) {
+	for name, s := range stores(t) {
+		t.Run(name, func(t *testing.T) {
+			a, b, c := In[string](s, "a", 1), In[string](s, "b", 1), In[string](s, "c", 1)
+			for i := range 2 * pageRecords {
+				put(t, b, fmt.Sprintf("%05d", i), strings.Repeat("w", i%50))
+			}
+			op := func(op Op, err error) Op {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return op
+			}
+			before := all(t, s)
+			ops := func() []Op {
+				return []Op{
+					op(c.PutOp("last", "of all")), op(b.PutOp("00003", "another")), op(b.PutOp("00003x", "between")), b.DeleteOp("00004"),
+					b.DeleteOp("none"), op(a.PutOp("first", "of all")), op(a.PutOp("twice", "1")), op(a.PutOp("twice", "2")),
+				}
+			}
+			var out, written bytes.Buffer
+			n, err := s.Backup(t.Context(), &out, ops()...)
+			if err != nil || n != 2*pageRecords+3 {
+				t.Fatalf("Backup = %d, %v", n, err)
+			}
+			if diff := cmp.Diff(before, all(t, s)); diff != "" {
+				t.Errorf("the store has changed:\n%s", diff)
+			}
+			if err := s.Write(ops()...); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Backup(t.Context(), &written); err != nil || !bytes.Equal(out.Bytes(), written.Bytes()) {
+				t.Errorf("a backup after the ops is not that of the store with them (%v)", err)
+			}
+			if _, err := s.Backup(t.Context(), io.Discard, Op{err: io.ErrShortBuffer}); !errors.Is(err, io.ErrShortBuffer) {
+				t.Errorf("Backup with an op that is none: %v", err)
+			}
+		})
+	}
+}
+
 func TestBackupOfNothing(t *testing.T) {
 	s := openMemoryTest(t)
 	var out bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -87,6 +88,13 @@ func TestLook(t *testing.T) {
 		}
 		if err := In[string](s, "words", 1).Put("1", "x"); !errors.Is(err, ErrReadOnly) || !s.ReadOnly() {
 			t.Errorf("Put: %v, read only %v", err, s.ReadOnly())
+		}
+		op, err := In[string](s, "words", 1).PutOp("x", "beside it")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.Backup(t.Context(), io.Discard, op); n != 3001 || err != nil {
+			t.Errorf("Backup = %d, %v", n, err)
 		}
 		if _, err := s.GC(t.Context(), func(string, string) bool { return true }); !errors.Is(err, ErrReadOnly) {
 			t.Errorf("GC: %v", err)

@@ -22,6 +22,9 @@ type articleForm struct {
 	Drop  *regexp.Regexp
 }
 
+// articleFields are what readArticle finds on pages; a page without a star's is no article.
+var articleFields = []string{"title*", "text*", "date", "authors", "tags"}
+
 // ogTitle is an articleForm.Title for sites whose h1 is the name of the site.
 const ogTitle = "og:title"
 

@@ -40,6 +40,7 @@ var cpsc = Site{
 		return len(recalls), cpscNext(r.address), nil
 	}),
 	Read:     cpscRead,
+	Tells:    []string{"title*", "text*", "date", "tags*"},
 	Category: corpus.Commonsense,
 }
 

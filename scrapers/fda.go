@@ -35,6 +35,7 @@ var fda = Site{
 	},
 	Discover: fdaDiscover,
 	Read:     fdaRead,
+	Tells:    []string{"title*", "text*", "date", "tags*"},
 	Category: corpus.Medical,
 }
 

@@ -34,6 +34,7 @@ var noaa = Site{
 		return len(list.Features), next, err
 	}),
 	Read:     noaaRead,
+	Tells:    []string{"title*", "text*", "date", "authors", "tags"},
 	Category: corpus.Science,
 }
 

@@ -66,6 +66,8 @@ type Site struct {
 	// the documents of an item page, one of an article, one for each record of an interface's reply, with
 	// errors like those of Parse. Exactly one of the two is set.
 	Read func(p *fetch.Page) ([]corpus.Document, error)
+	// Tells is what documents of Read tell, as FieldNames has it; nil is what articles do.
+	Tells []string
 
 	// Category is what claims of this site are about unless the tags of their page say otherwise; "" says
 	// nothing.
@@ -135,8 +137,15 @@ func SiteNamed(name string) (Site, error) {
 	return Site{}, fmt.Errorf("site %q is unknown; known are %s", name, strings.Join(known, ", "))
 }
 
-// FieldNames names what pages of the site tell of a claim, with a star where there is no claim without it.
+// FieldNames names what pages of the site tell of a claim, with a star where there is no claim without it, or what
+// its documents tell where it rates nothing, with a star for what each of them has.
 func (s Site) FieldNames() []string {
+	if s.Read != nil {
+		if s.Tells == nil {
+			return articleFields
+		}
+		return s.Tells
+	}
 	need, order := map[string]Need{}, []string{}
 	for _, l := range s.Layouts {
 		for _, f := range l.Fields {

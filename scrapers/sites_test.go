@@ -140,6 +140,7 @@ func TestSites(t *testing.T) {
 				t.Error(err)
 			}
 			seen := map[string]bool{}
+			var documents []corpus.Document
 			outcomes := map[string]outcome{} // of a site whose fixtures are one file
 			for _, f := range fixtures(t, site.Name) {
 				t.Run(f.file, func(t *testing.T) {
@@ -153,6 +154,7 @@ func TestSites(t *testing.T) {
 						outcomes[f.file] = got
 					}
 					conforms(t, site, f, got)
+					documents = append(documents, got.Documents...)
 					seen["claim"] = seen["claim"] || got.Claims != nil
 					seen["reply"] = seen["reply"] || filepath.Ext(f.file) == ".reply"
 					seen["document"] = seen["document"] || got.Documents != nil
@@ -175,6 +177,7 @@ func TestSites(t *testing.T) {
 					t.Errorf("testdata/%s has no %s", site.Name, kind)
 				}
 			}
+			fieldsAreTold(t, site, documents)
 			for _, body := range []string{"", "<p>hello", "{}", "\x00\xff"} {
 				f := fixture{"none.html", "https://" + site.Host + "/nothing/here", []byte(body)}
 				if got := readItem(site, f.page(t)); got.Error == "" && got.Excluded == "" {
@@ -189,6 +192,36 @@ func TestSites(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// fieldsAreTold holds that what a site is listed to tell is what its fixtures do: a field with a star is in
+// every document, and one that is not listed in none.
+func fieldsAreTold(t *testing.T, site Site, documents []corpus.Document) {
+	t.Helper()
+	if len(site.FieldNames()) == 0 || site.Read == nil && site.Tells != nil {
+		t.Errorf("fields %q, tells %q", site.FieldNames(), site.Tells)
+	}
+	if site.Read == nil {
+		return // the fields of Layouts, which Parse looks up
+	}
+	for name, told := range map[string]func(d corpus.Document) bool{
+		"title":   func(d corpus.Document) bool { return d.Title != "" },
+		"text":    func(d corpus.Document) bool { return d.Text != "" },
+		"date":    func(d corpus.Document) bool { return d.PublishedAt != "" },
+		"authors": func(d corpus.Document) bool { return len(d.Authors) > 0 },
+		"tags":    func(d corpus.Document) bool { return len(d.Tags) > 0 },
+	} {
+		n := 0
+		for _, d := range documents {
+			if told(d) {
+				n++
+			}
+		}
+		some, every := slices.Contains(site.FieldNames(), name), slices.Contains(site.FieldNames(), name+"*")
+		if every && n < len(documents) || !some && !every && n > 0 {
+			t.Errorf("%s stands in %d of %d documents, against fields %q", name, n, len(documents), site.FieldNames())
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ var usgs = Site{
 		return len(features), "", err
 	}),
 	Read:     usgsRead,
+	Tells:    []string{"title*", "text*", "date", "tags*"},
 	Category: corpus.Science,
 }
 

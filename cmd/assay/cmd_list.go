@@ -20,8 +20,9 @@ func (a *app) listCommand() *cobra.Command {
 		Example: "  assay list sites\n  assay list prompts --json",
 		Long: help("List what is built in. Kinds: "+strings.Join(assay.CatalogKinds(), ", ")+`.
 "Proven" says what a plugin was tried on: captured replies of the real thing, its documentation, or nothing yet.
-Sites show the least time between two requests to a host, and what their pages tell of a claim (*: no claim without it).
-In a workspace, they come with the last good run of each that the recipe has.`,
+Sites show the least time between two requests to a host, and what their pages tell of a claim (*: no claim without it), or of
+a document where they rate nothing. In a workspace, they come with the last good run of each that the recipe has: the last
+release of a run that asked its listings, or never.`,
 			statusError, statusUsage),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,13 +66,12 @@ type entry struct {
 }
 
 // lastRuns adds to sites when the workspace released them last.
-func (a *app) lastRuns(ctx context.Context, sites []entry) (err error) {
-	r, done, err := a.reader(ctx)
-	if err != nil {
+func (a *app) lastRuns(ctx context.Context, sites []entry) error {
+	var states []assay.SourceState
+	err := a.reading(ctx, func(r assay.Reader) (err error) {
+		states, err = r.Sources(ctx)
 		return err
-	}
-	defer closing(done, &err)
-	states, err := r.Sources(ctx)
+	})
 	if err != nil {
 		return err
 	}

@@ -31,19 +31,18 @@ with its address, date and speaker. A cluster never merges claims. "unclaimed" l
 reads: not_in_recipe where another site would (add it to recipe.sites), no_site where none does. "disputes" lists the pairs on which a
 panel's annotators come to no consensus, or to another one than the label. Works while a build runs.`, statusError, statusUsage, statusLocked),
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				q.Stage = args[0]
 			}
 			if err := q.Check(); err != nil {
 				return usageError{err}
 			}
-			r, done, err := a.reader(cmd.Context())
-			if err != nil {
+			var list []assay.Listed
+			err := a.reading(cmd.Context(), func(r assay.Reader) (err error) {
+				list, err = r.List(cmd.Context(), q)
 				return err
-			}
-			defer closing(done, &err)
-			list, err := r.List(cmd.Context(), q)
+			})
 			if err != nil {
 				return err
 			}

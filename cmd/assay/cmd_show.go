@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -20,16 +21,15 @@ evidence step by step; with --verdict, the verdict that a judge drafted for it, 
 evidence that was weighed. Works while a build runs.`,
 			statusError, statusUsage, statusLocked),
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if trace && verdict {
 				return usagef("--trace and --verdict exclude each other")
 			}
-			r, done, err := a.reader(cmd.Context())
-			if err != nil {
+			var data json.RawMessage
+			err := a.reading(cmd.Context(), func(r assay.Reader) (err error) {
+				data, err = r.Show(cmd.Context(), args[0])
 				return err
-			}
-			defer closing(done, &err)
-			data, err := r.Show(cmd.Context(), args[0])
+			})
 			if err != nil {
 				return err
 			}

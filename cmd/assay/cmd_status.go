@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay"
+	"assay/pipeline"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -22,17 +23,21 @@ pair id, or a table row. Many stages of one kind that are all missing or all fre
 has anything to tell of; --all and --json name them. Works while a build runs, and where the workspace may not be
 written.`, statusError, statusUsage, statusLocked),
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			r, done, err := a.reader(cmd.Context())
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var s assay.StatusReport
+			var list []pipeline.Explanation
+			err := a.reading(cmd.Context(), func(r assay.Reader) (err error) {
+				if why != "" {
+					list, err = r.Why(cmd.Context(), why)
+				} else {
+					s, err = r.Status(cmd.Context())
+				}
+				return err
+			})
 			if err != nil {
 				return err
 			}
-			defer closing(done, &err)
 			if why != "" {
-				list, err := r.Why(cmd.Context(), why)
-				if err != nil {
-					return err
-				}
 				return a.print(list, func(w io.Writer) {
 					for _, x := range list {
 						fmt.Fprintf(w, "%s  %s  %s\n", x.Stage, x.Key, x.Reason)
@@ -41,10 +46,6 @@ written.`, statusError, statusUsage, statusLocked),
 						}
 					}
 				})
-			}
-			s, err := r.Status(cmd.Context())
-			if err != nil {
-				return err
 			}
 			return a.print(s, func(w io.Writer) {
 				if s.Building {

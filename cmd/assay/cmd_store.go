@@ -44,34 +44,35 @@ func (a *app) backupCommand() *cobra.Command {
 		Use:     "backup FILE",
 		Short:   "Write the whole store as one file",
 		Example: "  assay backup store.assay\n  assay backup - | zstd > store.assay.zst",
-		Long: help(`Write the store as it is at one moment to FILE, or to stdout for "-". Works while a build runs.`,
+		Long: help(`Write the store as it is at one moment to FILE, or to stdout for "-", with assay.yaml, prompts and prices. Works while
+a build runs, which ends once the backup is read, and where the workspace may not be written: name a FILE elsewhere.`,
 			statusError, statusUsage, statusLocked),
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			r, done, err := a.reader(cmd.Context())
-			if err != nil {
-				return err
+		RunE: func(cmd *cobra.Command, args []string) error {
+			records := 0
+			backup := func(to io.Writer) error {
+				return a.reading(cmd.Context(), func(r assay.Reader) (err error) {
+					records, err = r.Backup(cmd.Context(), to)
+					return err
+				})
 			}
-			defer closing(done, &err)
 			if args[0] == "-" {
-				_, err := r.Backup(cmd.Context(), a.out)
-				return err
+				return backup(a.out)
 			}
 			if exists(args[0]) {
 				return fmt.Errorf("%s exists; a backup never overwrites, choose another name", args[0])
 			}
 			tmp, err := os.CreateTemp(filepath.Dir(args[0]), ".backup-")
 			if err != nil {
-				return err
+				return fmt.Errorf("write %s: %w; name a file in a folder that may be written", args[0], err)
 			}
-			n, err := r.Backup(cmd.Context(), tmp)
-			if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+			if err = errors.Join(backup(tmp), tmp.Sync(), tmp.Close()); err != nil {
 				return errors.Join(err, os.Remove(tmp.Name()))
 			}
 			if err := os.Rename(tmp.Name(), args[0]); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.err, "%d records in %s\n", n, args[0])
+			fmt.Fprintf(a.err, "%d records in %s\n", records, args[0])
 			return nil
 		},
 	}

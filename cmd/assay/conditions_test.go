@@ -1,9 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -40,4 +48,29 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 	if (got == want) == neg {
 		ts.Fatalf("%s has %d lines, want %d", args[1], got, want)
 	}
+}
+
+// serveFiles serves a folder on loopback, as it is at every moment, and sets WEB to where: serve FOLDER. A host's pages lie in a folder of its name, what
+// stands at an address that ends in a slash is its index.html, and what has no file is gone. Pages have validators.
+func serveFiles(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: serve FOLDER")
+	}
+	dir := ts.MkAbs(args[0])
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		host, _, _ := strings.Cut(r.Host, ":")
+		name := filepath.Join(dir, host, filepath.Clean("/"+r.URL.Path))
+		if strings.HasSuffix(r.URL.Path, "/") {
+			name = filepath.Join(name, "index.html")
+		}
+		page, err := os.ReadFile(name)
+		if err != nil {
+			http.NotFound(rw, r)
+			return
+		}
+		rw.Header().Set("Etag", fmt.Sprintf("\"%x\"", sha256.Sum256(page)))
+		http.ServeContent(rw, r, name, time.Time{}, bytes.NewReader(page))
+	}))
+	ts.Defer(server.Close)
+	ts.Setenv("WEB", server.Listener.Addr().String())
 }

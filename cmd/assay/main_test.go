@@ -40,6 +40,7 @@ func TestScripts(t *testing.T) {
 			"exits": exits,
 			"lines": lines,
 			"web":   playWeb,
+			"serve": serveFiles,
 		},
 	})
 }

@@ -176,21 +176,36 @@ func (a *app) open(ctx context.Context, o assay.OpenOptions) (*assay.Workspace, 
 	return assay.Open(ctx, a.dir, o)
 }
 
-// reader answers from the workspace, or from the process that holds it.
-func (a *app) reader(ctx context.Context) (assay.Reader, func() error, error) {
+// patience is how long a question waits for a process that opens the workspace or has come to its end.
+const patience = 5 * time.Second
+
+// reading asks the workspace, or the process that holds it. A question that nobody heard is asked again.
+func (a *app) reading(ctx context.Context, question func(assay.Reader) error) error {
+	for end := time.Now().Add(patience); ; {
+		err := a.readOnce(ctx, question)
+		if !errors.Is(err, assay.ErrNoAnswer) || ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (a *app) readOnce(ctx context.Context, question func(assay.Reader) error) (err error) {
 	w, err := a.open(ctx, assay.OpenOptions{Offline: true, Look: true})
 	if err == nil {
-		return w, w.Close, nil
+		defer closing(w.Close, &err)
+		return question(w)
 	}
 	var locked *kv.LockedError
 	if !errors.As(err, &locked) {
-		return nil, nil, err
+		return err
 	}
 	r, dialErr := assay.Dial(ctx, a.dir)
 	if dialErr != nil {
-		return nil, nil, fmt.Errorf("%w; it does not answer questions", err)
+		return fmt.Errorf("%w; %w", err, dialErr)
 	}
-	return r, func() error { r.Close(); return nil }, nil
+	defer r.Close()
+	return question(r)
 }
 
 // print writes facts: v as JSON if asked for, else text.
