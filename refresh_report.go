@@ -54,7 +54,7 @@ func because(due map[string]int) string {
 }
 
 func (s SourceReport) text(b *strings.Builder) {
-	fmt.Fprintf(b, "%s: %d new, %d verdicts changed, %d texts changed%s, %d unchanged; %d listings read, %d pages asked for again\n",
+	fmt.Fprintf(b, "%s: %d new, %d verdicts changed, %d texts changed%s, %d unchanged; %d listings read, %d pages asked for\n",
 		s.Source, s.New, len(s.Verdicts), len(s.Texts), s.said(), s.Unchanged, s.Listings, s.Asked)
 	if s.Unread != "" {
 		what := "a listing could not"

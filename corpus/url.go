@@ -105,23 +105,48 @@ func ResolveURL(base, ref string) string {
 // http and https, under the host whose page it is, and not in AMP form. It makes ids and is never requested.
 func IdentityURL(raw string) string {
 	clean := CleanURL(raw)
-	scheme, rest, ok := strings.Cut(clean, "://")
-	if !ok || scheme != "http" && scheme != "https" {
+	scheme, host, path, query := parted(clean)
+	switch {
+	case scheme == "":
 		return clean
-	}
-	end := strings.IndexAny(rest, "/?")
-	if end < 0 {
-		return "https://" + rest
-	}
-	host, path := rest[:end], rest[end:]
-	query := ""
-	if i := strings.IndexByte(path, '?'); i >= 0 {
-		path, query = path[:i], path[i:]
+	case path+query == "":
+		return "https://" + host
 	}
 	if host == "youtu.be" && len(path) > 1 && (query == "" || !strings.Contains(query, "v=")) {
 		host, path, query = "www.youtube.com", "/watch", "?v="+path[1:]+strings.Replace(query, "?", "&", 1)
 	}
 	return "https://" + homeHost(host) + plainPath(path) + query
+}
+
+// PlainURL is CleanURL of a page itself where an address shows its AMP or mobile form, whose markup is another.
+// A listing's lead is fetched by it, so that what comes of it does not hang on which lead was there first.
+func PlainURL(raw string) string {
+	clean := CleanURL(raw)
+	scheme, host, path, query := parted(clean)
+	if scheme == "" {
+		return clean
+	}
+	if first, _, _ := strings.Cut(host, "."); shapes[first] {
+		host = homeHost(host)
+	}
+	return scheme + "://" + host + plainPath(path) + query
+}
+
+// parted takes an address of the web apart; the scheme of any other is "".
+func parted(clean string) (scheme, host, path, query string) {
+	scheme, rest, ok := strings.Cut(clean, "://")
+	if !ok || scheme != "http" && scheme != "https" {
+		return "", "", "", ""
+	}
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		return scheme, rest, "", ""
+	}
+	host, path = rest[:end], rest[end:]
+	if i := strings.IndexByte(path, '?'); i >= 0 {
+		path, query = path[:i], path[i:]
+	}
+	return scheme, host, path, query
 }
 
 // CleanURL is CanonicalURL without what tells how the page was reached: a redirect that holds the address of

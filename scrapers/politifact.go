@@ -18,7 +18,7 @@ import (
 // politifact reads PolitiFact: listings of 2020 and later, claim pages of both markup generations.
 var politifact = Site{
 	Name:    "politifact",
-	Version: 1,
+	Version: 2,
 	Doc:     "PolitiFact's truth-o-meter: US politics since 2007, six ratings, filter by speaker",
 	Host:    "www.politifact.com",
 	Proven:  "captured",
@@ -118,15 +118,17 @@ func politifactDiscover(ctx context.Context, f Fetcher, address string) (Listing
 	out := Listing{Refs: []corpus.Ref{}}
 	cards.Each(func(_ int, card *goquery.Selection) {
 		s := politifactCard(card)
-		ref := corpus.ResolveURL(final, s.href)
-		slug, ok := politifactPath(ref)
-		if s.href == "" || !ok || !ofOrigin(ref, final) && !ofOrigin(ref, politifactOrigins...) {
+		ref, ok := lead("politifact", corpus.ResolveURL(final, s.href), s.href, func(u string) bool {
+			_, ok := politifactPath(u)
+			return ok && (ofOrigin(u, final) || ofOrigin(u, politifactOrigins...))
+		})
+		if s.href == "" || !ok {
 			return // an article, which some pages list beside the checks
 		}
-		if s.slug != "" {
-			slug = s.slug
+		if ref.Speaker = s.slug; s.slug == "" {
+			ref.Speaker, _ = politifactPath(ref.URL)
 		}
-		out.Refs = append(out.Refs, corpus.Ref{Source: "politifact", URL: ref, Found: asFound(ref, s.href), Speaker: slug})
+		out.Refs = append(out.Refs, ref)
 	})
 	if cards.Length() > 0 { // a page past the end still shows a pager
 		out.Next = nextPage(final, doc.Find("a.c-button[href]"), "Next", politifactOrigins...)
@@ -253,7 +255,15 @@ func politifactClaim(address string, doc *goquery.Document) (corpus.Claim, error
 		c.Title = text(firstOf(doc, "h2.c-title"))
 		byline := doc.Find(".m-author__content") // one for every author
 		c.Authors = texts(byline.Find("a"))
-		c.ReviewDate = politifactDay(text(firstOf(byline, ".m-author__date")))
+		if printed := text(firstOf(byline, ".m-author__date")); printed != "" {
+			if c.ReviewDate = politifactDay(printed); c.ReviewDate == "" {
+				if d, err := corpus.ReadDate(printed); err == nil {
+					c.ReviewDate = d.Day
+				} else {
+					c.Flags = corpus.AddFlag(c.Flags, corpus.FlagDateUnread)
+				}
+			}
+		}
 		c.Tags = texts(box.Find(".m-list__item .c-tag"))
 	case doc.Find(oldBox).Length() > 0 && doc.Find("h1.article__title").Length() > 0: // lists have boxes, too
 		s = politifactOld(doc)

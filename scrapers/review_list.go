@@ -67,16 +67,17 @@ func (s reviewSite) claimFeed(r response, item func(string) bool) (Listing, erro
 			out.Notes = append(out.Notes, err.Error())
 			continue
 		}
-		if !item(review.URL) || seen[review.URL] {
+		ref, ok := lead(s.name, review.URL, review.URLPrinted, item)
+		if !ok || seen[ref.URL] {
 			continue
 		}
-		seen[review.URL] = true
-		out.Refs = append(out.Refs, corpus.Ref{Source: s.name, URL: review.URL, Found: asFound(review.URL, review.URLPrinted)})
+		seen[ref.URL] = true
+		out.Refs = append(out.Refs, ref)
 		if when := review.Created.Date.Value; when != "" {
 			if out.Modified == nil {
 				out.Modified = map[string]string{}
 			}
-			out.Modified[review.URL] = when
+			out.Modified[ref.URL] = when
 		}
 	}
 	if len(out.Refs) == 0 && len(out.Notes) > 0 {
@@ -110,12 +111,13 @@ func (s reviewSite) listed(address string, doc *goquery.Document, item func(stri
 		if ok {
 			links++
 		}
-		u := corpus.ResolveURL(address, href)
-		if !ok || !item(u) || seen[u] {
+		ref, isItem := lead(s.name, corpus.ResolveURL(address, href), href, item)
+		u := ref.URL
+		if !ok || !isItem || seen[u] {
 			return // an article, which some pages list beside the checks
 		}
 		seen[u] = true
-		out.Refs = append(out.Refs, corpus.Ref{Source: s.name, URL: u, Found: asFound(u, href)})
+		out.Refs = append(out.Refs, ref)
 		day, note := s.cards.changed(card)
 		if day != "" {
 			if out.Modified == nil {

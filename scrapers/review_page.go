@@ -317,7 +317,11 @@ func readPage(layouts []Layout, p *fetch.Page) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.bad, r.reviews = found.Bad, ofPage(found.Items, p.Final)
+	address, err := p.Address()
+	if err != nil {
+		return nil, err
+	}
+	r.bad, r.reviews = found.Bad, ofPage(found.Items, address)
 	r.pair()
 	return r, nil
 }

@@ -3,8 +3,6 @@ package scrapers
 import (
 	"fmt"
 	"net/http"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,62 +31,8 @@ func claimPages(t *testing.T, visit func(t *testing.T, site Site, f fixture, cla
 	}
 }
 
-// with returns a fixture with another body.
-func (f fixture) with(body string) fixture { f.body = []byte(body); return f }
-
-var ldScript = regexp.MustCompile(`(?s)(<script type="application/ld\+json">)(.*?)(</script>)`)
-
-// HD-02: a ClaimReview with raw control characters and a semicolon is mended and flagged; one that is cut
-// off is counted with its address, and the page is read without it or refused by its selectors.
-func TestHD02BrokenMarkupOfSites(t *testing.T) {
-	mended, cutOff := map[string]bool{}, map[string]bool{}
-	claimPages(t, func(t *testing.T, site Site, f fixture, claims []corpus.Claim) {
-		body := string(f.body)
-		if !strings.Contains(body, `"claimReviewed": "`) {
-			return
-		}
-		broken := ldScript.ReplaceAllString(body, "$1$2;$3")
-		broken = regexp.MustCompile(`("claimReviewed": "[^ "]+) `).ReplaceAllString(broken, "$1\n\t")
-		got, err := site.Parse(f.with(broken).page(t))
-		if err != nil || len(got) != len(claims) {
-			t.Fatalf("mended: %d claims, %v", len(got), err)
-		}
-		for i, c := range got {
-			if c.ID != claims[i].ID || c.Text != claims[i].Text || !corpus.HasFlag(c.Flags, corpus.FlagRepaired) {
-				t.Errorf("mended: claim %q with flags %q, want %q", c.Text, c.Flags, claims[i].Text)
-			}
-		}
-		mended[site.Name] = true
-
-		broken = ldScript.ReplaceAllStringFunc(body, func(s string) string {
-			m := ldScript.FindStringSubmatch(s)
-			return m[1] + m[2][:min(40, len(m[2]))] + m[3]
-		})
-		p := f.with(broken).page(t)
-		got, err = site.Parse(p)
-		if m := asMarkupError(err); err != nil && (m == nil || m.URL != p.Final || m.FailureClass() != "permanent") {
-			t.Errorf("cut off: %v", err)
-		}
-		for _, c := range got {
-			if !corpus.HasFlag(c.Flags, corpus.FlagBadMarkup) || c.RatingRaw == "" {
-				t.Errorf("cut off: claim %q, rating %q, flags %q", c.Text, c.RatingRaw, c.Flags)
-			}
-		}
-		var canary Canary
-		canary.Add(Observe(site, p))
-		if bad := canary.Sites[site.Name].Bad; !slices.Equal(bad, []string{p.Final}) {
-			t.Errorf("cut off: counted %v, want %s", bad, p.Final)
-		}
-		if !slices.ContainsFunc(canary.Alarms(), func(a Alarm) bool { return a.Kind == AlarmMarkup && a.URL == p.Final }) {
-			t.Errorf("cut off: no alarm about the markup in %v", canary.Alarms())
-		}
-		cutOff[site.Name] = true
-	})
-	if len(mended) < 15 || len(cutOff) < 15 {
-		t.Errorf("%d sites mended, %d cut off", len(mended), len(cutOff))
-	}
-
-	// The page of the trial: two scripts, one of them broken.
+// HD-02, the page of the trial: two scripts, one of them broken.
+func TestHD02TwoScripts(t *testing.T) {
 	const address = "https://leadstories.com/hoax-alert/2021/06/fact-check-tolls.html"
 	page := `<h1>Tolls</h1><script type="application/ld+json">{"@type":"ClaimReview","claimReviewed":"Bridge tolls` + "\n" + `doubled` + "\t" + `overnight","reviewRating":{"alternateName":"False"}};</script>` +
 		`<script type="application/ld+json">{"@type":"ClaimReview","claimReviewed":"Tolls fell","reviewRating":{"alternateName":"True"}}</script>`
@@ -103,72 +47,6 @@ func TestHD02BrokenMarkupOfSites(t *testing.T) {
 	if diff := cmp.Diff([]string{"0 Bridge tolls doubled overnight/False repaired true", "1 Tolls fell/True repaired false"}, lines); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
-}
-
-var isoDay = regexp.MustCompile(`(["> ])\d{4}-\d{2}-\d{2}([T "<])`)
-
-// HD-06: days stay as printed whatever the zone of the machine; dates that are none leave a claim without
-// a date, flagged, and end nothing.
-func TestHD06DatesOfSites(t *testing.T) {
-	before := time.Local
-	defer func() { time.Local = before }()
-	claimPages(t, func(t *testing.T, site Site, f fixture, claims []corpus.Claim) {
-		for _, zone := range []*time.Location{time.UTC, time.FixedZone("Asia/Tokyo", 9*3600), time.FixedZone("Pacific/Honolulu", -10*3600)} {
-			time.Local = zone
-			got, err := site.Parse(f.page(t))
-			if diff := cmp.Diff(claims, got); err != nil || diff != "" {
-				t.Errorf("in %s: %v\n%s", zone, err, diff)
-			}
-		}
-		broken := isoDay.ReplaceAllString(string(f.body), "${1}2021-13-45${2}")
-		got, err := site.Parse(f.with(broken).page(t))
-		if err != nil || len(got) != len(claims) {
-			t.Fatalf("with dates that are none: %d claims, %v", len(got), err)
-		}
-		for _, c := range got {
-			for _, day := range []string{c.ReviewDate, c.StatedDate} {
-				if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
-					t.Errorf("a date that is none became %q", day)
-				}
-			}
-		}
-		if first := got[0]; first.ReviewDate == "" && claims[0].ReviewDate != "" && site.Name != "politifact" && !corpus.HasFlag(first.Flags, corpus.FlagDateUnread) {
-			t.Errorf("the date is gone and nothing says so: flags %q", first.Flags)
-		}
-	})
-}
-
-// HD-08: however an address is written and wherever it was found, its page tells the same claim.
-func TestHD08AddressesOfSites(t *testing.T) {
-	canonical := regexp.MustCompile(`<link rel="canonical"[^>]*>`)
-	claimPages(t, func(t *testing.T, site Site, f fixture, claims []corpus.Claim) {
-		bare, _, _ := strings.Cut(strings.SplitN(f.address, "#", 2)[0], "?")
-		u := strings.SplitN(bare, "/", 4)
-		if len(u) < 4 {
-			t.Fatalf("address %s", bare)
-		}
-		body := canonical.ReplaceAllString(string(f.body), "")
-		base := ""
-		for _, address := range []string{
-			bare, bare + "?utm_source=x&fbclid=abc", bare + "?ref=rss", bare + "#verdict",
-			strings.ToUpper(u[0]) + "//" + strings.ToUpper(u[2]) + ":443/" + u[3],
-		} {
-			if !site.Recognise("", address) {
-				t.Errorf("%s is not recognised", address)
-			}
-			g := fixture{f.file, address, []byte(body)}
-			got, err := site.Parse(g.page(t))
-			if err != nil || len(got) == 0 {
-				t.Fatalf("%s: %d claims, %v", address, len(got), err)
-			}
-			if base == "" {
-				base = got[0].ID
-			}
-			if got[0].ID != base {
-				t.Errorf("%s: claim %s, want %s", address, got[0].ID, base)
-			}
-		}
-	})
 }
 
 // A rating that no map has is queued, whatever word it is, and a page without one is no claim.

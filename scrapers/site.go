@@ -341,6 +341,15 @@ func authority(address string) string {
 // untracked returns the address that a page is fetched by.
 func untracked(address string) string { return corpus.CleanURL(address) }
 
+// lead returns the reference that a link of a listing makes, given the address that it leads to; ok is false
+// where that is no item. A link to the AMP or the mobile form of a page leads to the page itself.
+func lead(source, address, href string, item func(string) bool) (ref corpus.Ref, ok bool) {
+	if page := corpus.PlainURL(address); page != corpus.CleanURL(address) && item(page) {
+		return corpus.Ref{Source: source, URL: page, Found: cmp.Or(asFound(address, href), address)}, true
+	}
+	return corpus.Ref{Source: source, URL: address, Found: asFound(address, href)}, item(address)
+}
+
 // asFound returns a link as it was written where the address that it leads to does not show it: another
 // spelling of the host, a port, a fragment. It is "" where nothing is lost.
 func asFound(address, href string) string {

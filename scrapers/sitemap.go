@@ -1,6 +1,7 @@
 package scrapers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -28,25 +29,26 @@ func feedListing(ctx context.Context, f Fetcher, source, address string, item, m
 // listing makes a listing of a feed that was asked for at an address.
 func (f Feed) listing(source, address string, item, mapped func(string) bool) Listing {
 	out := Listing{Refs: []corpus.Ref{}, Next: f.Next, Notes: f.Notes, Unsorted: f.Kind == FeedURLs || f.Kind == FeedIndex}
-	changed := func(e Entry) {
+	changed := func(address string, e Entry) {
 		if when := e.Changed(); when != "" {
 			if out.Modified == nil {
 				out.Modified = map[string]string{}
 			}
-			out.Modified[e.URL] = max(out.Modified[e.URL], when)
+			out.Modified[address] = max(out.Modified[address], when)
 		}
 	}
 	for _, e := range f.Entries {
-		if !item(e.URL) {
+		ref, ok := lead(source, e.URL, cmp.Or(e.Found, e.URL), item)
+		if !ok {
 			continue // feeds and sitemaps list the site's other pages too
 		}
-		out.Refs = append(out.Refs, corpus.Ref{Source: source, URL: e.URL, Found: e.Found})
-		changed(e)
+		out.Refs = append(out.Refs, ref)
+		changed(ref.URL, e)
 	}
 	for _, m := range f.Maps {
 		if mapped == nil || mapped(m.URL) {
 			out.More = append(out.More, m.URL)
-			changed(m)
+			changed(m.URL, m)
 		}
 	}
 	if corpus.IdentityURL(out.Next) == corpus.IdentityURL(address) || !ofOrigin(out.Next, address) {
