@@ -25,6 +25,7 @@ type LabelStatistics struct {
 	ImpliedFalse Share              `json:"implied_false"`
 	Claims       ClaimCounts        `json:"claims"`
 	Effects      stats.Table        `json:"effects"`   // by verdict; see corpus.Effect
+	Constants    []ConstantEffects  `json:"constants"` // what constant answers do to the same pairs
 	Outcomes     []StratumOutcomes  `json:"outcomes"`  // what came of asking, by stratum
 	Stability    *StabilityCounts   `json:"stability"` // nil where every pair was asked about once
 	Control      *ControlStatistics `json:"control"`   // nil where none was asked
@@ -58,7 +59,8 @@ func (s Share) String() string {
 	return fmt.Sprintf("%.1f %% (%d of %d) %v", 100**s.Value, s.N, s.Of, s.Interval)
 }
 
-// ClaimCounts counts claims by the labels of their documents.
+// ClaimCounts counts claims by the labels of their documents. Its shares are of the claims with a labelled pair:
+// of others nobody knows what their documents do.
 type ClaimCounts struct {
 	Claims      int   `json:"claims"` // with a labelled pair
 	Supporting  Share `json:"supporting"`
@@ -84,7 +86,15 @@ type StabilityCounts struct {
 	Samples  int             `json:"samples"`
 	Unstable Share           `json:"unstable"` // margin under annotate.UnstableBelow
 	Margin   stats.MeanValue `json:"margin"`
-	ByLabel  stats.Table     `json:"by_label"` // label by stable, unstable
+	ByLabel  stats.Table     `json:"by_label"`  // label by stable, unstable
+	ByMargin stats.Table     `json:"by_margin"` // margin, in two digits and from the largest, by verdict
+}
+
+// ConstantEffects is what an annotator does who gives one answer with every document: of the pairs, and of their
+// answers without one.
+type ConstantEffects struct {
+	Answer  string         `json:"answer"`
+	Effects map[string]int `json:"effects"`
 }
 
 // ControlStatistics is what the annotator said of claims with documents of other claims.
@@ -98,8 +108,11 @@ type ControlStatistics struct {
 	Corpus  Share          `json:"corpus"`
 	Effects map[string]int `json:"effects"`
 	// Flips are answers that were right without the document and are wrong with one that has nothing to do with the
-	// claim, of those whose answer without a document is known.
-	Flips Share `json:"flips"`
+	// claim, of those whose answer without a document is known. CorpusFlips is the same rate over the pairs of the
+	// corpus.
+	Flips       Share             `json:"flips"`
+	CorpusFlips Share             `json:"corpus_flips"`
+	Constants   []ConstantEffects `json:"constants"` // over the labelled pairs of the control
 }
 
 // PanelStatistics is how the annotators of a panel agree. The first is the annotator of the corpus.
@@ -150,6 +163,10 @@ func stanceNames() []string {
 	return names(corpus.StanceLabels, func(l corpus.StanceLabel) string { return string(l) })
 }
 
+func answerNames() []string {
+	return names(constantAnswers, func(a corpus.Answer) string { return string(a) })
+}
+
 // compared are two labels of one pair, and the claim's verdict.
 type compared struct{ reference, other, verdict string }
 
@@ -184,7 +201,7 @@ func resampling() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
 // baselines scores constant answers against labels.
 func baselines(reference, verdicts []string) (out []Baseline) {
-	for _, answer := range []corpus.Answer{corpus.AnswerTrue, corpus.AnswerFalse, corpus.AnswerUnrelated} {
+	for _, answer := range constantAnswers {
 		given := make([]string, len(reference))
 		for i, v := range verdicts {
 			given[i] = string(annotate.LabelOf(answer, v == "true"))
@@ -246,18 +263,17 @@ func (t *tallying) watch(v visitor) visitor {
 
 // statistics is what was gathered.
 func (t *tallying) statistics() LabelStatistics {
-	s := LabelStatistics{Labels: stats.NewTable(stanceNames(), verdictColumns), Effects: stats.NewTable(effectNames, verdictColumns), Tables: []TableStatistics{}}
-	var found claimCounter
+	s := LabelStatistics{Effects: stats.NewTable(effectNames, verdictColumns), Tables: []TableStatistics{}}
 	margins, samples, unstable := []*float64{}, 0, 0
-	byLabel := stats.NewTable(stanceNames(), []string{"stable", "unstable"})
+	byLabel, byMargin := stats.NewTable(stanceNames(), []string{"stable", "unstable"}), map[[2]string]int{}
+	var answered []answeredPair
 	for _, id := range sortedKeys(t.asked) {
 		a := t.asked[id]
 		if a.outcome != outcomeLabelled {
 			continue
 		}
-		s.Labels.Add(string(a.label.Label), a.binary, 1)
 		s.Effects.Add(string(cmp.Or(a.label.Effect, corpus.EffectUnknown)), a.binary, 1)
-		found.add(a.claim.ID, a.label.Label, a.binary)
+		answered = append(answered, answeredPair{a.label.Zero, a.binary})
 		if st := a.label.Stability; st != nil {
 			margins, samples = append(margins, &st.Margin), max(samples, st.Samples)
 			word := "stable"
@@ -266,14 +282,19 @@ func (t *tallying) statistics() LabelStatistics {
 				unstable++
 			}
 			byLabel.Add(string(a.label.Label), word, 1)
+			byMargin[[2]string{fmt.Sprintf("%.2f", st.Margin), a.binary}]++
 		}
 	}
-	s.ImpliedFalse, s.Claims = impliedFalse(s.Labels), found.counts()
+	all := newTabulation()
+	for _, of := range t.byClaim() {
+		all.claim("", of.binary, of.labels...)
+	}
+	s.Labels, s.ImpliedFalse, s.Claims, s.Constants = all.labels, impliedFalse(all.labels), all.byClaim(), constantEffects(answered)
 	if len(margins) > 0 {
-		s.Stability = &StabilityCounts{Samples: samples, Unstable: shareOf(unstable, len(margins)), Margin: stats.Mean(margins), ByLabel: byLabel}
+		s.Stability = &StabilityCounts{Samples: samples, Unstable: shareOf(unstable, len(margins)), Margin: stats.Mean(margins), ByLabel: byLabel, ByMargin: marginTable(byMargin)}
 	}
 	s.Outcomes = t.outcomes()
-	s.Control, s.Panel = t.controls(s.Labels), t.panels()
+	s.Control, s.Panel = t.controls(s.Labels, s.Effects), t.panels()
 	var pairs []compared
 	for _, id := range sortedKeys(t.compared) {
 		pairs = append(pairs, t.compared[id])
@@ -294,48 +315,123 @@ func impliedFalse(labels stats.Table) Share {
 	return shareOf(n, of)
 }
 
-// claimCounter counts claims by what their documents do.
-type claimCounter struct{ of map[string]*[2]bool } // supporting, misleading; key: claim and verdict
-
-func (c *claimCounter) add(claim string, l corpus.StanceLabel, verdict string) {
-	if c.of == nil {
-		c.of = map[string]*[2]bool{}
-	}
-	key := claim + "\x00" + verdict
-	if c.of[key] == nil {
-		c.of[key] = &[2]bool{}
-	}
-	switch l {
-	case corpus.Supporting:
-		c.of[key][0] = true
-	case corpus.Misleading:
-		c.of[key][1] = true
-	}
+// labelledClaim is the verdict of a claim, and the labels of its pairs.
+type labelledClaim struct {
+	binary string
+	labels []corpus.StanceLabel
 }
 
-func (c *claimCounter) counts() ClaimCounts {
-	out := ClaimCounts{Claims: len(c.of)}
-	supporting, misleading := 0, 0
-	for key, has := range c.of {
-		switch *has {
-		case [2]bool{true, true}:
-			out.Both++
-		case [2]bool{}:
-			out.Unrelated++
+// byClaim gathers the labelled pairs of every claim that has one.
+func (t *tallying) byClaim() map[string]*labelledClaim {
+	out := map[string]*labelledClaim{}
+	for _, a := range t.asked {
+		if a.outcome != outcomeLabelled {
+			continue
 		}
-		if has[0] {
-			supporting++
+		c := out[a.claim.ID]
+		if c == nil {
+			c = &labelledClaim{binary: a.binary}
+			out[a.claim.ID] = c
 		}
-		if has[1] {
-			misleading++
-			if strings.HasSuffix(key, "\x00true") {
-				out.MisleadTrue++
-			}
-		}
+		c.labels = append(c.labels, a.label.Label)
 	}
-	out.Supporting, out.Misleading = shareOf(supporting, out.Claims), shareOf(misleading, out.Claims)
 	return out
 }
+
+// A tabulation counts claims and the labels of their pairs: those of the corpus, or those that a table published.
+type tabulation struct {
+	claims, words, pairs int            // pairs of a claim and a document, labelled or not
+	labelled             int            // claims with a labelled pair
+	both, unrelated      int            // claims with supporting and misleading pairs, with unrelated ones alone
+	labels               stats.Table    // pairs, by verdict
+	claimed              stats.Table    // claims that have a label at least once, by verdict
+	verdicts             map[string]int // claims
+	reference, given     []string       // label and verdict of every labelled pair
+}
+
+func newTabulation() *tabulation {
+	return &tabulation{labels: stats.NewTable(stanceNames(), verdictColumns), claimed: stats.NewTable(stanceNames(), verdictColumns), verdicts: map[string]int{}}
+}
+
+// claim counts a claim with the labels of its pairs, "" for one without. A label says something of a claim that is
+// true or false, and is passed over beside any other verdict.
+func (t *tabulation) claim(text, verdict string, labels ...corpus.StanceLabel) {
+	t.claims++
+	t.words += len(strings.Fields(text))
+	t.verdicts[verdict]++
+	t.pairs += len(labels)
+	has := map[corpus.StanceLabel]bool{}
+	for _, l := range labels {
+		if !slices.Contains(corpus.StanceLabels, l) || !slices.Contains(verdictColumns, verdict) {
+			continue
+		}
+		has[l] = true
+		t.labels.Add(string(l), verdict, 1)
+		t.reference, t.given = append(t.reference, string(l)), append(t.given, verdict)
+	}
+	for l := range has {
+		t.claimed.Add(string(l), verdict, 1)
+	}
+	if len(has) > 0 {
+		t.labelled++
+	}
+	if has[corpus.Supporting] && has[corpus.Misleading] {
+		t.both++
+	}
+	if len(has) == 1 && has[corpus.Unrelated] {
+		t.unrelated++
+	}
+}
+
+func (t *tabulation) byClaim() ClaimCounts {
+	with := func(l corpus.StanceLabel) Share {
+		return shareOf(t.claimed.Count(string(l), "true")+t.claimed.Count(string(l), "false"), t.labelled)
+	}
+	return ClaimCounts{
+		Claims: t.labelled, Supporting: with(corpus.Supporting), Misleading: with(corpus.Misleading),
+		Both: t.both, Unrelated: t.unrelated, MisleadTrue: t.claimed.Count(string(corpus.Misleading), "true"),
+	}
+}
+
+// each is a claim's share of what there is so many of.
+func (t *tabulation) each(n int) float64 { return float64(n) / float64(max(t.claims, 1)) }
+
+// marginTable lays margins out by verdict, the largest first.
+func marginTable(counts map[[2]string]int) stats.Table {
+	var rows []string
+	for key := range counts {
+		if !slices.Contains(rows, key[0]) {
+			rows = append(rows, key[0])
+		}
+	}
+	slices.SortFunc(rows, func(a, b string) int { return strings.Compare(b, a) })
+	t := stats.NewTable(rows, verdictColumns)
+	for key, n := range counts {
+		t.Add(key[0], key[1], n)
+	}
+	return t
+}
+
+// answeredPair is the answer without a document to the claim of a pair, and the claim's verdict.
+type answeredPair struct {
+	zero   corpus.Answer
+	binary string
+}
+
+// constantEffects is what constant answers do to pairs.
+func constantEffects(pairs []answeredPair) (out []ConstantEffects) {
+	for _, answer := range constantAnswers {
+		c := ConstantEffects{Answer: string(answer), Effects: map[string]int{}}
+		for _, p := range pairs {
+			c.Effects[string(corpus.EffectOf(p.zero, answer, p.binary == "true"))]++
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// constantAnswers are those that an annotator can give without reading anything.
+var constantAnswers = []corpus.Answer{corpus.AnswerTrue, corpus.AnswerFalse, corpus.AnswerUnrelated}
 
 // outcomes counts what came of asking, by stratum.
 func (t *tallying) outcomes() []StratumOutcomes {
@@ -383,17 +479,17 @@ func (t *tallying) outcomes() []StratumOutcomes {
 }
 
 // controls is what the annotator said of documents of other claims.
-func (t *tallying) controls(labels stats.Table) *ControlStatistics {
+func (t *tallying) controls(labels, effects stats.Table) *ControlStatistics {
 	if len(t.control) == 0 {
 		return nil
 	}
-	answers := []corpus.Answer{corpus.AnswerTrue, corpus.AnswerFalse, corpus.AnswerUnrelated}
 	c := &ControlStatistics{
 		Outcomes: map[string]int{}, Effects: map[string]int{},
-		Answers: stats.NewTable(names(answers, func(a corpus.Answer) string { return string(a) }), verdictColumns),
+		Answers: stats.NewTable(answerNames(), verdictColumns),
 	}
 	related, answered, known, flips := 0, 0, 0, 0
 	claims := map[string]bool{}
+	var pairs []answeredPair
 	for _, id := range sortedKeys(t.control) {
 		o := t.control[id]
 		claims[o.pair.Claim.ID] = true
@@ -402,6 +498,7 @@ func (t *tallying) controls(labels stats.Table) *ControlStatistics {
 			continue
 		}
 		answered++
+		pairs = append(pairs, answeredPair{o.pair.Zero, o.binary})
 		c.Answers.Add(string(o.label.Answer), o.binary, 1)
 		if o.label.Answer != corpus.AnswerUnrelated {
 			related++
@@ -415,8 +512,10 @@ func (t *tallying) controls(labels stats.Table) *ControlStatistics {
 		}
 	}
 	unrelated := labels.Count(string(corpus.Unrelated), "true") + labels.Count(string(corpus.Unrelated), "false")
-	c.Claims = len(claims)
+	of := func(e corpus.Effect) int { return effects.Count(string(e), "true") + effects.Count(string(e), "false") }
+	c.Claims, c.Constants = len(claims), constantEffects(pairs)
 	c.Related, c.Flips, c.Corpus = shareOf(related, answered), shareOf(flips, known), shareOf(labels.Total()-unrelated, labels.Total())
+	c.CorpusFlips = shareOf(of(corpus.EffectFlip), effects.Total()-of(corpus.EffectUnknown))
 	return c
 }
 
@@ -508,85 +607,81 @@ func (w *Workspace) LabelStatistics(ctx context.Context) (LabelStatistics, error
 		return LabelStatistics{}, fmt.Errorf("count labels: %w", err)
 	}
 	s := t.statistics()
-	for _, table := range scrapers.Tables {
-		counted, ok, err := w.tableStatistics(ctx, table)
-		if err != nil {
-			return s, fmt.Errorf("count the table %s: %w", table.Name, err)
-		}
-		if ok {
-			s.Tables = append(s.Tables, counted)
-		}
+	tables, err := w.published(ctx)
+	for _, p := range tables {
+		s.Tables = append(s.Tables, p.statistics())
 	}
-	return s, nil
+	return s, err
 }
 
-// tableStatistics counts a table as it was imported; ok is false where it has no labels.
-func (w *Workspace) tableStatistics(ctx context.Context, table scrapers.Table) (s TableStatistics, ok bool, _ error) {
+// A publishedTable is an imported table with labels, as it was published: whatever the recipe takes of it.
+type publishedTable struct {
+	name string
+	*tabulation
+	ratings map[[2]string]int // claims by rating, and by verdict; "" for one that the projection drops
+}
+
+// published counts the imported tables that have labels, row by row, with verdicts as the recipe projects them.
+// Nothing has to be built for it.
+func (w *Workspace) published(ctx context.Context) (out []publishedTable, _ error) {
 	projection, err := corpus.ProjectionByName(w.Config.Recipe.Projection)
 	if err != nil {
-		return s, false, err
+		return nil, err
 	}
 	k := &walk{w: w, e: w.newEngine(pipeline.Options{Explain: true}), stages: stages{w}}
-	s.Table, s.Labels = table.Name, stats.NewTable(stanceNames(), verdictColumns)
-	ratings := map[[2]string]int{}
-	words, documents := 0, 0
-	var found claimCounter
-	var reference, verdicts []string
-	for row, err := range k.rows(table) {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return s, false, err
-		}
-		key := table.Name + "/" + row.Key
-		links, err := w.links(key)
-		if err != nil {
-			return s, false, err
-		}
-		claims, err := table.Parse(row)
-		if err != nil {
-			continue // the stage of the row tells of it
-		}
-		for _, c := range claims {
-			c = w.Config.Recipe.rated(c)
-			binary, ok := projection.Apply(c)
-			if !ok || !slices.Contains(verdictColumns, binary) {
-				binary = ""
+	for _, table := range scrapers.Tables {
+		p := publishedTable{table.Name, newTabulation(), map[[2]string]int{}}
+		for row, err := range k.rows(table) {
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				return nil, fmt.Errorf("count the table %s: %w", table.Name, err)
 			}
-			s.Claims++
-			words += len(strings.Fields(c.Text))
-			documents += len(links)
-			ratings[[2]string{c.Rating, binary}]++
+			claims, err := table.Parse(row)
+			if err != nil {
+				continue // the stage of the row tells of it
+			}
+			links, err := w.links(table.Name + "/" + row.Key)
+			if err != nil {
+				return nil, fmt.Errorf("count the table %s: %w", table.Name, err)
+			}
+			var labels []corpus.StanceLabel
 			for _, l := range links {
-				if l.Label == "" || binary == "" {
-					continue
+				labels = append(labels, l.Label)
+			}
+			for _, c := range claims {
+				c = w.Config.Recipe.rated(c)
+				binary, ok := projection.Apply(c)
+				if !ok || !slices.Contains(verdictColumns, binary) {
+					binary = ""
 				}
-				s.Labels.Add(string(l.Label), binary, 1)
-				found.add(c.ID, l.Label, binary)
-				reference, verdicts = append(reference, string(l.Label)), append(verdicts, binary)
+				p.ratings[[2]string{c.Rating, binary}]++
+				p.claim(c.Text, binary, labels...)
 			}
 		}
+		if p.labelled > 0 {
+			out = append(out, p)
+		}
 	}
-	if len(reference) == 0 {
-		return s, false, nil
-	}
-	s.Words, s.Documents = float64(words)/float64(s.Claims), float64(documents)/float64(s.Claims)
-	var names []string
+	return out, nil
+}
+
+func (p publishedTable) statistics() TableStatistics {
+	var ratings []string
 	columns := verdictColumns
-	for key := range ratings {
-		if !slices.Contains(names, key[0]) {
-			names = append(names, key[0])
+	for key := range p.ratings {
+		if !slices.Contains(ratings, key[0]) {
+			ratings = append(ratings, key[0])
 		}
 		if key[1] == "" {
 			columns = []string{"true", "false", ""}
 		}
 	}
-	slices.Sort(names)
-	s.Verdicts = stats.NewTable(names, columns)
-	for key, n := range ratings {
+	slices.Sort(ratings)
+	s := TableStatistics{
+		Table: p.name, Claims: p.claims, Verdicts: stats.NewTable(ratings, columns), Words: p.each(p.words), Documents: p.each(p.pairs),
+		Labels: p.labels, ImpliedFalse: impliedFalse(p.labels), ByClaim: p.byClaim(), Baselines: baselines(p.reference, p.given),
+	}
+	for key, n := range p.ratings {
 		s.Verdicts.Add(key[0], key[1], n)
 	}
-	s.ImpliedFalse, s.ByClaim, s.Baselines = impliedFalse(s.Labels), found.counts(), baselines(reference, verdicts)
-	return s, true, nil
+	return s
 }

@@ -13,7 +13,7 @@ func (s LabelStatistics) Text() string {
 	var b strings.Builder
 	if s.Labels.Total() > 0 {
 		fmt.Fprintf(&b, "labels by verdict:\n%s", s.Labels)
-		fmt.Fprintf(&b, "claims with supporting documents %v, with misleading ones %v\n", s.Claims.Supporting, s.Claims.Misleading)
+		b.WriteString(s.Claims.Text())
 		if s.ImpliedFalse.Value != nil {
 			fmt.Fprintf(&b, "of the documents that bear on a claim, those that imply \"false\": %v\n", s.ImpliedFalse)
 		}
@@ -37,7 +37,7 @@ func (s LabelStatistics) Text() string {
 		fmt.Fprintf(&b, "control with documents of other claims: %s; of %d claims\n", tally(c.Outcomes), c.Claims)
 		fmt.Fprintf(&b, "  not unrelated %v; in the corpus %v\n", c.Related, c.Corpus)
 		if c.Flips.Of > 0 {
-			fmt.Fprintf(&b, "  flips %v\n", c.Flips)
+			fmt.Fprintf(&b, "  flips %v; in the corpus %v\n", c.Flips, c.CorpusFlips)
 		}
 		fmt.Fprint(&b, c.Answers)
 	}
@@ -45,6 +45,12 @@ func (s LabelStatistics) Text() string {
 		b.WriteString(s.Panel.Text())
 	}
 	return b.String()
+}
+
+// Text is the claims in a line that names what shares are of.
+func (c ClaimCounts) Text() string {
+	return fmt.Sprintf("of %d claims with a labelled pair: with supporting documents %v, with misleading ones %v, with both %d, with unrelated ones alone %d\n",
+		c.Claims, c.Supporting, c.Misleading, c.Both, c.Unrelated)
 }
 
 func known(value string) string {
@@ -87,7 +93,7 @@ func (t TableStatistics) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "table %s: %d claims, %.2f words a claim, %.1f documents a claim\n", t.Table, t.Claims, t.Words, t.Documents)
 	fmt.Fprintf(&b, "ratings by verdict:\n%slabels by verdict:\n%s", t.Verdicts, t.Labels)
-	fmt.Fprintf(&b, "claims with supporting documents %v, with misleading ones %v, with both %d, with unrelated ones alone %d\n", t.ByClaim.Supporting, t.ByClaim.Misleading, t.ByClaim.Both, t.ByClaim.Unrelated)
+	b.WriteString(t.ByClaim.Text())
 	fmt.Fprintf(&b, "of the documents that bear on a claim, those that imply \"false\": %v\n", t.ImpliedFalse)
 	b.WriteString("constant answers against these labels, over all, over supporting and misleading ones, and over pairs where both are:\n" + baselineText(t.Baselines))
 	return b.String()

@@ -15,171 +15,155 @@ import (
 	"assay/llm"
 	"assay/output/report"
 	"assay/pipeline"
-	"assay/scrapers"
 	"assay/stats"
 )
-
-// Labels and verdicts in the order of tables.
-var (
-	stanceRows  = []string{string(corpus.Supporting), string(corpus.Misleading), string(corpus.Unrelated)}
-	verdictCols = []string{"true", "false"}
-	effectRows  = []string{string(corpus.EffectConfirm), string(corpus.EffectCorrect), string(corpus.EffectFlip), string(corpus.EffectInherit), string(corpus.EffectAbstain), string(corpus.EffectUnknown)}
-	answerRows  = []string{string(corpus.AnswerTrue), string(corpus.AnswerFalse), string(corpus.AnswerUnrelated)}
-)
-
-// corpusCount adds up one set of labels.
-type corpusCount struct {
-	report.Corpus
-	words int
-}
-
-func newCorpusCount(name string) *corpusCount {
-	return &corpusCount{Corpus: report.Corpus{Name: name, Labels: stats.NewTable(stanceRows, verdictCols), Claimed: stats.NewTable(stanceRows, verdictCols), Verdicts: map[string]int{}}}
-}
-
-// claim counts a claim with the labels of its pairs.
-func (c *corpusCount) claim(text, verdict string, labels []string) {
-	c.Claims++
-	c.words += len(strings.Fields(text))
-	c.Verdicts[verdict]++
-	c.Pairs += len(labels)
-	has := map[string]bool{}
-	for _, l := range labels {
-		if !slices.Contains(stanceRows, l) || !slices.Contains(verdictCols, verdict) {
-			continue // a pair that its table did not label, or a claim that is neither true nor false
-		}
-		has[l] = true
-		c.Labels.Add(l, verdict, 1)
-	}
-	for l := range has {
-		c.Claimed.Add(l, verdict, 1)
-	}
-	if has[string(corpus.Supporting)] && has[string(corpus.Misleading)] {
-		c.Both++
-	}
-	if len(has) == 1 && has[string(corpus.Unrelated)] {
-		c.Unrelated++
-	}
-}
-
-func (c *corpusCount) done() report.Corpus {
-	if c.Claims > 0 {
-		c.Words = float64(c.words) / float64(c.Claims)
-	}
-	return c.Corpus
-}
-
-// published counts what imported tables say, row by row, as the recipe projects their verdicts. Nothing
-// has to be built for it.
-func (w *Workspace) published(ctx context.Context) (out []report.Corpus, err error) {
-	projection, err := corpus.ProjectionByName(w.Config.Recipe.Projection)
-	if err != nil {
-		return nil, err
-	}
-	for _, table := range scrapers.Tables {
-		c := newCorpusCount("published " + table.Name)
-		labelled := false
-		for entry, err := range w.tables.Rows.Scan(kv.Prefix(table.Name), "") {
-			if err = cmp.Or(err, ctx.Err()); err != nil {
-				return nil, fmt.Errorf("read rows of %s: %w", table.Name, err)
-			}
-			claims, err := table.Parse(entry.Value)
-			if err != nil {
-				continue // an exclusion; the build tells of it
-			}
-			links, err := w.links(table.Name + "/" + entry.Value.Key)
-			if err != nil {
-				return nil, err
-			}
-			var labels []string
-			for _, l := range links {
-				labels = append(labels, string(l.Label))
-				labelled = labelled || l.Label != ""
-			}
-			for _, claim := range claims {
-				if verdict, ok := projection.Apply(w.Config.Recipe.rated(claim)); ok {
-					c.claim(claim.Text, verdict, labels)
-				}
-			}
-		}
-		if labelled {
-			out = append(out, c.done())
-		}
-	}
-	return out, nil
-}
 
 // ReportData collects what a report tells: the fresh part of the corpus, as a release would hold it, the
 // labels of imported tables, and the cost of all calls. It asks and writes nothing.
 func (w *Workspace) ReportData(ctx context.Context) (d report.Data, err error) {
-	d.Name = w.Config.Recipe.Name
-	ours := newCorpusCount("ours")
-	effects := stats.NewTable(effectRows, stanceRows)
-	zero := stats.NewTable(answerRows, verdictCols)
-	type seen struct {
-		text, verdict string
-		labels        []string
-		zero          corpus.Answer
-	}
 	var mu sync.Mutex
-	claims, pairs := map[string]*seen{}, map[string]bool{}
+	claims := map[string]claimTold{}
 	count := newTallying()
-	visit := visitor{
-		claim: func(_ corpus.Ref, c corpus.Claim, binary string) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if claims[c.ID] == nil {
-				claims[c.ID] = &seen{text: c.Text, verdict: binary}
-			}
-			return nil
-		},
-		pair: func(c corpus.Claim, _ corpus.Document, l corpus.Label, _ evidence) error {
-			mu.Lock()
-			first := !pairs[l.ID]
-			pairs[l.ID] = true
-			if s := claims[c.ID]; first && s != nil && l.Status != corpus.LabelHeld {
-				s.labels, s.zero = append(s.labels, string(l.Label)), l.Zero
-				if l.Effect != "" && slices.Contains(effects.Rows, string(l.Effect)) {
-					effects.Add(string(l.Effect), string(l.Label), 1)
-				}
-			}
-			mu.Unlock()
-			return nil
-		},
-	}
+	visit := count.watch(visitor{claim: func(_ corpus.Ref, c corpus.Claim, binary string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		claims[c.ID] = claimTold{c.Text, binary}
+		return nil
+	}})
 	e := w.newEngine(pipeline.Options{Explain: true})
 	defer w.runs(e)()
-	k := &walk{w: w, e: e, until: KindControl, visit: count.watch(visit), explain: true, stages: stages{w}}
+	k := &walk{w: w, e: e, until: KindControl, visit: visit, explain: true, stages: stages{w}}
 	if err := k.run(ctx); err != nil {
 		return d, fmt.Errorf("collect the report: %w", err)
 	}
-	for _, id := range sortedKeys(claims) {
-		s := claims[id]
-		ours.claim(s.text, s.verdict, s.labels)
-		if slices.Contains(answerRows, string(s.zero)) && slices.Contains(verdictCols, s.verdict) {
-			zero.Add(string(s.zero), s.verdict, 1)
-		}
-	}
-	if ours.Claims > 0 {
-		d.Corpora = append(d.Corpora, ours.done())
-	}
-	others, err := w.published(ctx)
+	d = count.report(claims)
+	d.Name = w.Config.Recipe.Name
+	tables, err := w.published(ctx)
 	if err != nil {
 		return d, err
 	}
-	d.Corpora = append(d.Corpora, others...)
-	labels := count.statistics()
-	if a := labels.Agreement; a != nil {
-		d.Agreement = append(d.Agreement, report.Agreement{Between: "published and ours", Majority: a.Majority, Readings: a.Readings})
+	for _, t := range tables {
+		d.Corpora = append(d.Corpora, t.corpus("published "+t.name))
 	}
-	if labels.Panel != nil {
-		for _, a := range labels.Panel.Pairwise {
-			d.Agreement = append(d.Agreement, report.Agreement{Between: a.Reference + " and " + a.Other, Majority: a.Majority, Readings: a.Readings})
-		}
-	}
-	d.Effects, d.Zero = &effects, &zero
+	d.Missing = w.Config.Recipe.missing(d)
 	d.Costs, err = w.costs()
 	return d, err
+}
+
+// claimTold is the wording of a claim and its verdict.
+type claimTold struct{ text, binary string }
+
+// report is what was gathered of a corpus of these claims.
+func (t *tallying) report(claims map[string]claimTold) (d report.Data) {
+	ours, zero, effects := newTabulation(), stats.NewTable(answerNames(), verdictColumns), stats.NewTable(effectNames, stanceNames())
+	pairs, zeros := t.byClaim(), map[string]corpus.Answer{}
+	for _, id := range sortedKeys(t.asked) {
+		if a := t.asked[id]; a.outcome == outcomeLabelled {
+			zeros[a.claim.ID] = a.label.Zero
+			effects.Add(string(cmp.Or(a.label.Effect, corpus.EffectUnknown)), string(a.label.Label), 1)
+		}
+	}
+	for _, id := range sortedKeys(claims) {
+		c := claims[id]
+		var labels []corpus.StanceLabel
+		if p := pairs[id]; p != nil {
+			labels = p.labels
+		}
+		ours.claim(c.text, c.binary, labels...)
+		if z := string(zeros[id]); slices.Contains(zero.Rows, z) && slices.Contains(verdictColumns, c.binary) {
+			zero.Add(z, c.binary, 1)
+		}
+	}
+	if ours.claims > 0 {
+		d.Corpora = append(d.Corpora, ours.corpus("ours"))
+	}
+	s := t.statistics()
+	d.Zero, d.Effects, d.EffectsBy, d.Constants = &zero, &effects, &s.Effects, constantsTold(s.Constants)
+	if s.Agreement != nil {
+		d.Agreement = append(d.Agreement, s.Agreement.told("published and ours"))
+	}
+	for _, o := range s.Outcomes {
+		d.Strata = append(d.Strata, report.Stratum{By: o.By, Value: known(o.Value), Asked: o.Asked, Labelled: o.Outcomes[outcomeLabelled], Held: o.Outcomes[outcomeHeld], Refused: o.Refused.told(), Filtered: o.Filtered.told(), Failed: o.Failed.told()})
+	}
+	if st := s.Stability; st != nil {
+		d.Stability = &report.Stability{Samples: st.Samples, Unstable: st.Unstable.told(), Margin: st.Margin, ByLabel: st.ByLabel, ByMargin: st.ByMargin}
+	}
+	if c := s.Control; c != nil {
+		d.Control = &report.Control{Claims: c.Claims, Outcomes: c.Outcomes, Answers: c.Answers, Bears: c.Related.told(), CorpusBears: c.Corpus.told(), Flips: c.Flips.told(), CorpusFlips: c.CorpusFlips.told(), Constants: constantsTold(c.Constants)}
+	}
+	if p := s.Panel; p != nil {
+		d.Panel = &report.Panel{Pairs: p.Pairs, Coefficients: p.Coefficients, Consensus: p.Consensus, Unanimous: p.Unanimous.told(), Disputed: report.Share{N: p.Disputes, Of: p.Pairs}}
+		for _, a := range p.Annotators {
+			d.Panel.Annotators = append(d.Panel.Annotators, report.Annotator{Name: a.Annotator, Model: a.Model, Outcomes: a.Outcomes, Labels: a.Labels})
+		}
+		for _, a := range p.Pairwise {
+			d.Panel.Pairwise = append(d.Panel.Pairwise, a.told(a.Reference+" and "+a.Other))
+		}
+	}
+	return d
+}
+
+func (s Share) told() report.Share { return report.Share{N: s.N, Of: s.Of} }
+
+func (a Agreement) told(between string) report.Agreement {
+	out := report.Agreement{Between: between, Majority: a.Majority, Readings: a.Readings}
+	for _, b := range a.Baselines {
+		out.Baselines = append(out.Baselines, report.Baseline{Answer: b.Answer, Readings: b.Readings})
+	}
+	return out
+}
+
+func constantsTold(list []ConstantEffects) (out []report.Constant) {
+	for _, c := range list {
+		out = append(out, report.Constant{Answer: c.Answer, Effects: c.Effects})
+	}
+	return out
+}
+
+func (t *tabulation) corpus(name string) report.Corpus {
+	return report.Corpus{
+		Name: name, Claims: t.claims, Labelled: t.labelled, Words: t.each(t.words), Pairs: t.pairs, Labels: t.labels, Claimed: t.claimed,
+		Both: t.both, Unrelated: t.unrelated, Verdicts: t.verdicts,
+	}
+}
+
+// missing says of each section what it lacks, and which setting would make it.
+func (r Recipe) missing(d report.Data) map[string][]string {
+	l, out := r.Label, map[string][]string{}
+	lacks := func(section string, there bool, format string, args ...any) {
+		if !there {
+			out[section] = append(out[section], fmt.Sprintf(format, args...))
+		}
+	}
+	lacks("agreement", len(d.Agreement) > 0, "No imported table labels a pair that is labelled here; assay import pairs and assay import claims-table read tables with labels.")
+	switch {
+	case len(l.Panel.Annotators) == 0:
+		lacks("panel", d.Panel != nil, "Nobody else was asked. recipe.label.panel.annotators names others, each a role of recipe.models; recipe.label.panel.pairs says about how many pairs they are asked.")
+	default:
+		lacks("panel", d.Panel != nil, "%s of recipe.label.panel.annotators were asked about no pair yet. A panel is drawn once all labels are there; assay build asks.", strings.Join(l.Panel.Annotators, ", "))
+	}
+	asked := d.Zero != nil && d.Zero.Total() > 0
+	switch {
+	case !l.ZeroContext:
+		lacks("controls", asked, "Nobody was asked about claims alone. recipe.label.zero_context: true asks.")
+	default:
+		lacks("controls", asked, "No claim was answered without a document yet; assay build asks (recipe.label.zero_context).")
+	}
+	switch {
+	case l.Shuffled == 0:
+		lacks("controls", d.Control != nil, "Nobody was asked about documents of other claims. recipe.label.shuffled: 200 asks about 200 claims, each with one.")
+	default:
+		lacks("controls", d.Control != nil, "No document of another claim was asked about yet (recipe.label.shuffled: %d). They are dealt once all labels are there; assay build asks.", l.Shuffled)
+	}
+	switch {
+	case l.Samples < 2:
+		lacks("stability", d.Stability != nil, "Every pair was asked about once. recipe.label.samples: 5 asks five times and keeps the margin.")
+	default:
+		lacks("stability", d.Stability != nil, "No pair has %d samples yet; assay build asks (recipe.label.samples).", l.Samples)
+	}
+	lacks("strata", len(d.Strata) > 0, "No pair was asked about yet; assay build asks.")
+	lacks("effects", asked, "Without an answer to the claim alone the effect of a document is not known (recipe.label.zero_context).")
+	return out
 }
 
 // costs sums the call records by role and model.

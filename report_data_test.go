@@ -1,11 +1,15 @@
 package assay
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"assay/corpus"
+	"assay/output/report"
 )
 
 // The published counts of RAGuard, read from its table (methods 3.1).
@@ -82,4 +86,39 @@ func TestReport(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Terminal and report share claims out among those with a labelled pair, and say so: a crawl is mostly claims that
+// nobody has searched for yet.
+func TestSharesAreOfClaimsWithALabelledPair(t *testing.T) {
+	c, count := newTabulation(), newTallying()
+	claims := map[string]claimTold{}
+	for i := range 100 {
+		id := fmt.Sprintf("c_%03d", i)
+		claims[id] = claimTold{"Five words make a claim.", "true"}
+		if i < 5 {
+			label := []corpus.StanceLabel{corpus.Supporting, corpus.Unrelated}[min(i, 1)]
+			c.claim("", "true", label)
+			count.asked[id] = askedPair{claim: corpus.Claim{ID: id}, binary: "true", label: corpus.Label{Label: label}, outcome: outcomeLabelled}
+		}
+	}
+	if text := c.byClaim().Text(); !strings.HasPrefix(text, "of 5 claims with a labelled pair: with supporting documents 20.0 % (1 of 5) ") {
+		t.Errorf("the terminal says %q", text)
+	}
+	if text := count.statistics().Text(); !strings.Contains(text, c.byClaim().Text()) {
+		t.Errorf("statistics say %q", text)
+	}
+	dir := filepath.Join(t.TempDir(), "report")
+	if _, err := report.Write(dir, count.report(claims)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "labels.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| claims | 100 |", "| claims with a labelled pair | 5 |", "| words a claim | 5.00 |", "share of claims with a labelled pair", "| supporting | 1 | 0 | 1 | 20.0 % |", "| unrelated alone |  |  | 4 | 80.0 % |"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the report lacks %s:\n%s", want, text)
+		}
+	}
 }

@@ -73,7 +73,7 @@ func (w *Workspace) Try(ctx context.Context, n int, seed uint64) (t Tried, err e
 	}
 	defer func() { err = errors.Join(err, model.Close()) }()
 
-	flow := append(slices.Clone(stanceRows), flowHeld)
+	flow := append(stanceNames(), flowHeld)
 	t = Tried{Pairs: len(sample), Seed: seed, All: all, Flow: stats.NewTable(flow, append(slices.Clone(flow), flowFailed)), Failed: map[string]string{}}
 	protocol, settings := w.protocol(), w.labelSettings()
 	type outcome struct {

@@ -327,6 +327,78 @@ func TestHD17PanelFollowsPromptAndSettings(t *testing.T) {
 	}
 }
 
+// The report tells what panel, control, samples and strata came to, and a release alone tells as much of what it
+// holds. What was never asked names its setting.
+func TestReportOfPanelAndControl(t *testing.T) {
+	l := panelLab(t, 6)
+	l.annotators(func(model, body string) string {
+		switch {
+		case strings.Contains(body, "village number 4 on"):
+			return "cut" // of no annotator
+		case model == "stub-3" && strings.Contains(body, "Village number 1 has"):
+			return "unrelated"
+		}
+		return "true"
+	})
+	_, r := statisticsOf(t, l, 3)
+	read := func(dir, name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	ours, theirs := filepath.Join(l.dir, "ours"), filepath.Join(t.TempDir(), "theirs")
+	l.must(0, "report", "--to", ours)
+	l.must(0, "report", "--release", r.Release.Dir, "--to", theirs)
+	for name, wants := range map[string][]string{
+		"panel.md":     {"| third | stub-3 | 5 |\n", "| annotate and second | 5 | 100.0 % |", "| annotate and third | 5 | 80.0 % |", "Unanimous: 4 of 5 pairs (80.0 %). Disputed: 0 (0.0 %).", "as third has them"},
+		"controls.md":  {"| documents of other claims | ", " | 100.0 % |", "| the pairs of the corpus | 5 of 5 | 100.0 % |", "| always unrelated, on documents of other claims | 0 of "},
+		"stability.md": {"| all | 5 | 0 | 0 of 5 | 0.0 % |", "| 1.00 | "},
+		"effects.md":   {"| always unrelated | 0 | 0 | 0 | 0 | 5 | 0 |\n"},
+		"labels.md":    {"| claims | 6 |\n", "| claims with a labelled pair | 5 |\n"},
+	} {
+		text, _, _ := strings.Cut(read(ours, name), "Claims and documents, published")
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q:\n%s", name, want, text)
+			}
+		}
+		got := read(theirs, name)
+		if name == "labels.md" {
+			got, _, _ = strings.Cut(got, "![")
+		}
+		if got != text {
+			t.Errorf("%s of the release:\n%s\nof its workspace:\n%s", name, got, text)
+		}
+	}
+	if text := read(ours, "strata.md"); !strings.Contains(text, "Outcomes by verdict") || !strings.Contains(text, "| 1 of 3 | 33.3 % |") {
+		t.Errorf("strata of the workspace:\n%s", text)
+	}
+	if text := read(theirs, "strata.md"); !strings.Contains(text, "failed: permanent: 1") {
+		t.Errorf("strata of the release:\n%s", text)
+	}
+	_, errs := l.must(1, "report", "--release", r.Release.Dir, "--to", filepath.Join(r.Release.Dir, "report"))
+	if !strings.Contains(errs, "lies in the release") {
+		t.Errorf("into the release: %q", errs)
+	}
+	_, errs = l.must(1, "report", "--release", ours, "--to", theirs)
+	if !strings.Contains(errs, "is no release") {
+		t.Errorf("of no release: %q", errs)
+	}
+
+	bare := newLab(t, 2, "")
+	bare.build(0)
+	bare.must(0, "report", "--to", ours)
+	for name, want := range map[string]string{
+		"panel.md": "recipe.label.panel.annotators", "controls.md": "recipe.label.shuffled", "stability.md": "recipe.label.samples", "effects.md": "recipe.label.zero_context",
+	} {
+		if text := read(ours, name); !strings.Contains(text, want) || strings.Contains(text, "|---") {
+			t.Errorf("%s with nothing to tell:\n%s", name, text)
+		}
+	}
+}
+
 // Money ends a run in the panel as anywhere, and the next one goes on.
 func TestPanelKeepsToTheBudget(t *testing.T) {
 	l := panelLab(t, 6, "samples: 3", "samples: 1", "zero_context: true", "zero_context: false")

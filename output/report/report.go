@@ -23,30 +23,105 @@ import (
 type Data struct {
 	Name      string // of the corpus
 	Corpora   []Corpus
-	Agreement []Agreement
-	Effects   *stats.Table // effect by label of our pairs; nil where none has one
+	Agreement []Agreement  // with published labels
+	Panel     *Panel       // nil where nobody else was asked
 	Zero      *stats.Table // answer without evidence by verdict, once a claim; nil where nobody asked
+	Control   *Control     // nil where none was asked
+	Stability *Stability   // nil where every pair was asked about once
+	Strata    []Stratum
+	Effects   *stats.Table // effect by label of our pairs; nil where none has one
+	EffectsBy *stats.Table // effect by verdict
+	Constants []Constant   // what constant answers do to the pairs of Effects
 	Costs     []Cost
+	// Missing says of a section, by its name, what it could tell and lacks, and which setting makes it.
+	Missing map[string][]string
 }
 
 // Corpus is one set of labels over claims: ours, or what an imported table published.
 type Corpus struct {
 	Name      string
 	Claims    int
+	Labelled  int            // claims with a labelled pair: what shares of claims are of
 	Words     float64        // of a claim, by white space, in the mean
 	Pairs     int            // claim and document
 	Labels    stats.Table    // pairs: label by verdict
 	Claimed   stats.Table    // claims that have a label at least once, by verdict
 	Both      int            // claims with supporting and misleading
-	Unrelated int            // claims with pairs, all of them unrelated
+	Unrelated int            // claims with labelled pairs, all of them unrelated
 	Verdicts  map[string]int // claims by verdict
+}
+
+// A Share is a part of a whole.
+type Share struct{ N, Of int }
+
+// cells are the count with its whole, the share, and its Wilson interval.
+func (s Share) cells() []string {
+	return []string{thousands(s.N) + " of " + thousands(s.Of), percent(s.N, s.Of), stats.Wilson(s.N, s.Of, 0.95).String()}
 }
 
 // Agreement is how two raters of the same pairs agree.
 type Agreement struct {
-	Between  string
-	Majority float64 // share of the reference's most frequent label: what a constant answer agrees in
-	Readings []stats.Agreement
+	Between   string
+	Majority  float64 // share of the reference's most frequent label: what a constant label agrees in
+	Readings  []stats.Agreement
+	Baselines []Baseline
+}
+
+// A Baseline is what a constant answer scores against the reference of an agreement, by reading.
+type Baseline struct {
+	Answer   string
+	Readings []stats.Score
+}
+
+// A Constant is what a constant answer does to pairs: how many of each effect.
+type Constant struct {
+	Answer  string
+	Effects map[string]int
+}
+
+// Panel is how several annotators of the same pairs agree; the first is that of the corpus.
+type Panel struct {
+	Pairs        int
+	Annotators   []Annotator
+	Pairwise     []Agreement // every two
+	Coefficients []stats.Coefficient
+	Consensus    stats.Table // label of the corpus by that of the panel, "none" for no consensus
+	Unanimous    Share
+	Disputed     Share // pairs without a consensus, or with another one than their label
+}
+
+// Annotator is what one annotator of a panel said.
+type Annotator struct {
+	Name, Model string
+	Outcomes    map[string]int // "labelled", or why there is no label
+	Labels      stats.Table    // by verdict
+}
+
+// Control is what the annotator said of claims with documents of other claims, and of the pairs of the corpus.
+// Bears counts answers other than unrelated; Flips those that the document made wrong, of those whose answer
+// without it is known.
+type Control struct {
+	Claims                                 int
+	Outcomes                               map[string]int
+	Answers                                stats.Table // by verdict
+	Bears, CorpusBears, Flips, CorpusFlips Share
+	Constants                              []Constant // over the labelled pairs of the control
+}
+
+// Stability is how repeated samples of one annotator came out.
+type Stability struct {
+	Samples  int
+	Unstable Share
+	Margin   stats.MeanValue
+	ByLabel  stats.Table // by stable, unstable
+	ByMargin stats.Table // by verdict
+}
+
+// A Stratum is what came of asking about pairs of one kind.
+type Stratum struct {
+	By, Value                 string // such as verdict, true
+	Asked, Labelled, Held     int    // Held: of Asked, labels that wait for a person
+	Refused, Filtered, Failed Share  // of Asked
 }
 
 // Cost is what the calls of a role to a model came to.
@@ -67,7 +142,7 @@ type Section struct {
 }
 
 // Sections lists every section in the order of the page: one file each.
-var Sections = []Section{labels, agreement, controls, effects, cost}
+var Sections = []Section{labels, agreement, panel, controls, stability, strata, effects, cost}
 
 // A Table has a name that is unique within its section.
 type Table struct {
@@ -84,13 +159,13 @@ type Plot struct {
 	plot.Bars
 }
 
-// Write makes the report in a folder, which is replaced, and returns the names of its files. Sections
-// that have nothing to tell are left out.
+// Write makes the report in a folder, which is replaced, and returns the names of its files. A section
+// without tables says what it lacks; one that lacks nothing either is left out.
 func Write(dir string, d Data) (files []string, err error) {
 	page := pageData{Name: d.Name}
 	out := map[string][]byte{}
 	for _, s := range Sections {
-		part := pageSection{Name: s.Name, Doc: s.Doc}
+		part := pageSection{Name: s.Name, Doc: s.Doc, Missing: d.Missing[s.Name]}
 		var md strings.Builder
 		fmt.Fprintf(&md, "# %s\n\n%s\n", s.Name, s.Doc)
 		for _, t := range s.Of(d) {
@@ -101,7 +176,10 @@ func Write(dir string, d Data) (files []string, err error) {
 			}
 			part.Tables = append(part.Tables, t)
 		}
-		if len(part.Tables) == 0 {
+		for _, lack := range part.Missing {
+			fmt.Fprintf(&md, "\n%s\n", lack)
+		}
+		if len(part.Tables)+len(part.Missing) == 0 {
 			continue
 		}
 		if s.Plots != nil {
@@ -255,6 +333,7 @@ type pageData struct {
 type pageSection struct {
 	Name, Doc string
 	Tables    []Table
+	Missing   []string
 	Plots     []template.HTML
 }
 
@@ -270,6 +349,7 @@ th,td{padding:.2em .8em;border-bottom:1px solid #ddd;text-align:right}th:first-c
 {{range .Tables}}<table><caption>{{.Caption}}</caption><thead><tr>{{range .Head}}<th>{{.}}</th>{{end}}</tr></thead>
 <tbody>{{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
 {{end}}</tbody></table>{{with .Note}}<p class="note">{{.}}</p>{{end}}
+{{end}}{{range .Missing}}<p class="note">{{.}}</p>
 {{end}}{{range .Plots}}<figure>{{.}}</figure>
 {{end}}{{end}}</body></html>
 `))

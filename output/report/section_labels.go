@@ -35,9 +35,15 @@ func corpusTable(c Corpus) Table {
 	}
 	t := Table{Name: slug(c.Name) + "_corpus", Caption: "Claims and documents, " + c.Name, Head: []string{"", "count"}}
 	t.Rows = [][]string{{"claims", thousands(c.Claims)}}
+	neither := c.Claims
 	for _, v := range c.Labels.Columns {
 		t.Rows = append(t.Rows, []string{"claims with verdict " + v, thousands(c.Verdicts[v])})
+		neither -= c.Verdicts[v]
 	}
+	if neither > 0 {
+		t.Rows = append(t.Rows, []string{"claims with neither verdict", thousands(neither)})
+	}
+	t.Rows = append(t.Rows, []string{"claims with a labelled pair", thousands(c.Labelled)})
 	t.Rows = append(t.Rows, []string{"words a claim", fmt.Sprintf("%.2f", c.Words)}, []string{"pairs of a claim and a document", thousands(c.Pairs)}, []string{"documents a claim", per})
 	return t
 }
@@ -74,19 +80,19 @@ func byVerdict(x stats.Table, name, caption string) Table {
 }
 
 func claimsTable(c Corpus) Table {
-	t := Table{Name: slug(c.Name) + "_claims", Caption: "Claims that have a label at least once, " + c.Name, Head: append(append([]string{"claims with"}, c.Claimed.Columns...), "all", "share of claims")}
+	t := Table{Name: slug(c.Name) + "_claims", Caption: "Claims that have a label at least once, " + c.Name, Head: append(append([]string{"claims with"}, c.Claimed.Columns...), "all", "share of claims with a labelled pair")}
 	for _, l := range c.Claimed.Rows {
 		row, n := []string{l}, 0
 		for _, v := range c.Claimed.Columns {
 			row = append(row, thousands(c.Claimed.Count(l, v)))
 			n += c.Claimed.Count(l, v)
 		}
-		t.Rows = append(t.Rows, append(row, thousands(n), percent(n, c.Claims)))
+		t.Rows = append(t.Rows, append(row, thousands(n), percent(n, c.Labelled)))
 	}
 	blank := make([]string, len(c.Claimed.Columns))
 	t.Rows = append(t.Rows,
-		append(append([]string{"supporting and misleading"}, blank...), thousands(c.Both), percent(c.Both, c.Claims)),
-		append(append([]string{"unrelated alone"}, blank...), thousands(c.Unrelated), percent(c.Unrelated, c.Claims)))
+		append(append([]string{"supporting and misleading"}, blank...), thousands(c.Both), percent(c.Both, c.Labelled)),
+		append(append([]string{"unrelated alone"}, blank...), thousands(c.Unrelated), percent(c.Unrelated, c.Labelled)))
 	return t
 }
 
