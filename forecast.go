@@ -60,7 +60,7 @@ var fetching = []string{KindDiscover, KindParse, KindRead, KindDocument, KindClu
 func (f *foresight) foresee(ctx context.Context, stage string, sure bool, do func(context.Context) error) error {
 	err := do(f.calls.With(ctx, stage, sure))
 	var excluded interface{ Excluded() string }
-	if err == nil || errors.As(err, &excluded) {
+	if err == nil || errors.As(err, &excluded) && excluded.Excluded() != "" {
 		return err
 	}
 	r := llm.Range{High: 1}
@@ -122,19 +122,46 @@ func (k *walk) growths() (out []growth) {
 	return out
 }
 
-// uncounted names what is drawn of all labels, and so is asked and forecast once they are there.
-func (k *walk) uncounted(assume func(string, ...any)) {
+// A draw is what a stage asks about labelled pairs that are drawn from all of them: before the labels are there it
+// is known how many at most, and in which words, and not which.
+type draw struct {
+	stage, like string // like: the stage that asks in the same words
+	role, as    string // role of the recipe's models, and of the call records
+	items       float64
+	calls       float64 // of an item
+}
+
+// draws are those of the panel and of the control, without what the walk has met.
+func (k *walk) draws(more map[string]float64, f *foresight, assume func(string, ...any)) (out []draw) {
 	l := k.w.Config.Recipe.Label
-	if who := l.Panel.Annotators; len(who) > 0 && k.reaches(KindPanel) {
-		drawn := "all pairs"
+	open := float64(k.missing.Load()) + more[KindLabel] // labels to come
+	all := float64(k.drawable) + open
+	label, zero := k.stageNamed(KindLabel), k.stageNamed(KindZero)
+	if len(l.Panel.Annotators) > 0 && k.reaches(KindPanel) {
+		n := all
 		if l.Panel.Pairs > 0 {
-			drawn = fmt.Sprintf("%d pairs", l.Panel.Pairs)
+			n = min(n, float64(l.Panel.Pairs))
+			open += f.of(KindLabel).High // which come out otherwise, and are drawn by label
 		}
-		assume("%s: %s will be asked about %s once all labels are there; not counted yet", KindPanel, strings.Join(who, ", "), drawn)
+		if k.missing.Load() == 0 {
+			n = min(n, open)
+		}
+		if n > 0 {
+			assume("%s: %s are asked about up to %.0f pairs, which are drawn once all labels are there; all of them may be pairs that they were not asked about", KindPanel, strings.Join(l.Panel.Annotators, ", "), n)
+			for _, role := range l.Panel.Annotators {
+				stage := KindPanel + "/" + role
+				out = append(out, draw{stage, label, role, KindPanel + ":" + role + ":annotate", n, 1})
+				if l.ZeroContext {
+					out = append(out, draw{stage + "/" + KindZero, zero, role, KindPanel + ":" + role + ":zero", min(n, float64(k.met.Load())+more[KindZero]), 1})
+				}
+			}
+		}
 	}
-	if l.Shuffled > 0 && k.reaches(KindControl) {
-		assume("%s: up to %d claims will be asked about once all labels are there; not counted yet", KindControl, l.Shuffled)
+	if n := min(float64(l.Shuffled), all*(all-1)); n > 0 && open > 0 && k.reaches(KindControl) {
+		assume("%s: up to %.0f documents of other claims are asked about, which are dealt once all labels are there", KindControl, n)
+		out = append(out, draw{KindControl + "/shuffled", label, roleAnnotate, KindControl + ":annotate", n, float64(max(l.Samples, 1))})
 	}
+	return out
 }
 
 // Tokens of an answer, and of a prompt beside its document, where nothing tells more.
@@ -178,11 +205,11 @@ func (k *walk) forecast(f *foresight, rep pipeline.Report) (*Forecast, error) {
 		more[g.kind] += above * g.high
 		assume("%s: %s (%.0f of %s not known)", g.kind, g.says, above, g.above)
 	}
-	if more[KindLabel]+f.of(KindLabel).High > 0 {
-		k.uncounted(assume)
+	if n := f.of(KindDiscover).High; n > 0 {
+		assume("nothing is known of claims that are not discovered yet, and none is counted: %.0f listings are not read, and what they show costs more; counted are the %d claims known now", n, k.met.Load())
 	}
-	if f.of(KindDiscover).High > 0 {
-		assume("what listings show that are not read yet is not counted (%.0f of them)", f.of(KindDiscover).High)
+	if k.met.Load() == 0 {
+		assume("no claim of this recipe is known yet, so nothing that a claim costs is counted; what a build asks grows with the claims that listings, feeds, pages and imported tables bring")
 	}
 	stages := map[string]*StageForecast{}
 	of := func(name string) *StageForecast {
@@ -214,21 +241,23 @@ func (k *walk) forecast(f *foresight, rep pipeline.Report) (*Forecast, error) {
 		s.Items.High += more[kind]
 		m := k.w.Config.Recipe.role(role)
 		x := llm.Foreseen{Stage: name, Role: role, Endpoint: m.Endpoint, Model: m.Model, Longest: cmp.Or(m.MaxTokens, llm.DefaultMaxTokens)}
-		// A later call is as long as the ones that are known, or as those of the past.
-		each := llm.Range{Low: shortestPrompt, High: longestRules + float64(cmp.Or(k.w.Config.Recipe.Label.DocumentChars, annotate.DefaultDocumentChars))/3}
-		calls, tokens := 0, 0
-		for _, y := range found[name] {
-			calls, tokens = calls+y.Calls+y.Unsure, tokens+y.Prompt+y.Maybe
+		calls := more[kind]
+		if kind == KindLabel {
+			calls *= float64(max(k.w.Config.Recipe.Label.Samples, 1))
 		}
-		switch p := pasts[llm.PastKey{Role: role, Endpoint: m.Endpoint, Model: m.Model}]; {
-		case calls > 0:
-			each = llm.Exactly(float64(tokens) / float64(calls))
-		case p.Enough():
-			each = llm.Exactly(p.Prompt)
-		default:
-			assume("%s: a prompt has %.0f to %.0f tokens", name, each.Low, each.High)
+		each := k.promptOf(x, found, pasts, assume)
+		k.addMore(s, x, calls, each, pasts, assume)
+	}
+	for _, d := range k.draws(more, f, assume) {
+		s, m := of(d.stage), k.w.Config.Recipe.role(d.role)
+		s.Items.High += d.items
+		x := llm.Foreseen{Stage: d.stage, Role: d.as, Endpoint: m.Endpoint, Model: m.Model, Longest: cmp.Or(m.MaxTokens, llm.DefaultMaxTokens)}
+		like := x
+		if len(found[d.stage]) == 0 && !pasts[pastOf(x)].Enough() {
+			like.Stage, like.Role = d.like, roleOf[kindOf(d.like)]
 		}
-		k.addMore(s, x, more[kind], each, pasts, assume)
+		each := k.promptOf(like, found, pasts, assume)
+		k.addMore(s, x, d.items*d.calls, each, pasts, assume)
 	}
 	for _, s := range stages {
 		if s.Items.High > 0 || s.Calls.High > 0 {
@@ -251,6 +280,27 @@ func (k *walk) forecast(f *foresight, rep pipeline.Report) (*Forecast, error) {
 		}
 	}
 	return out, nil
+}
+
+func pastOf(x llm.Foreseen) llm.PastKey {
+	return llm.PastKey{Role: x.Role, Endpoint: x.Endpoint, Model: x.Model}
+}
+
+// promptOf is how long a later prompt of a stage is: as long as those that are known, or as those of the past.
+func (k *walk) promptOf(x llm.Foreseen, found map[string][]llm.Foreseen, pasts map[llm.PastKey]llm.Past, assume func(string, ...any)) llm.Range {
+	calls, tokens := 0, 0
+	for _, y := range found[x.Stage] {
+		calls, tokens = calls+y.Calls+y.Unsure, tokens+y.Prompt+y.Maybe
+	}
+	if p := pasts[pastOf(x)]; calls == 0 && p.Enough() {
+		return llm.Exactly(p.Prompt)
+	}
+	if calls > 0 {
+		return llm.Exactly(float64(tokens) / float64(calls))
+	}
+	each := llm.Range{Low: shortestPrompt, High: longestRules + float64(cmp.Or(k.w.Config.Recipe.Label.DocumentChars, annotate.DefaultDocumentChars))/3}
+	assume("%s: a prompt has %.0f to %.0f tokens", x.Stage, each.Low, each.High)
+	return each
 }
 
 // roleOf is the role of the model that a kind of stage asks.
@@ -297,7 +347,7 @@ func (k *walk) priced(s *StageForecast, x llm.Foreseen, calls, prompt llm.Range,
 		s.Calls = s.Calls.Add(calls)
 		return
 	}
-	past := pasts[llm.PastKey{Role: x.Role, Endpoint: x.Endpoint, Model: x.Model}]
+	past := pasts[pastOf(x)]
 	answer, latency := llm.Range{Low: shortestAnswer, High: float64(x.Longest)}, usualLatency
 	switch {
 	case x.Embedded:

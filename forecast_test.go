@@ -137,6 +137,75 @@ func TestForecast(t *testing.T) {
 	}
 }
 
+// Where the model of the answers without a document changes too, every label is asked for again whatever they come
+// out as, and the lower end says so.
+func TestForecastOfTwoModelsChanged(t *testing.T) {
+	stub, _ := stubModel(t)
+	f := newFolder(t, t.TempDir())
+	t.Setenv("STUB_KEY", "secret")
+	config := fmt.Sprintf(modelConfig, stub.URL)
+	f.write(ConfigName, config)
+	f.load("pairs", f.write("lines.jsonl", pairLine(1, "true")+pairLine(2, "false")+pairLine(3, "true")))
+	build := func(o BuildOptions) BuildReport {
+		w, err := Open(t.Context(), f.dir, OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		rep, err := w.Build(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rep
+	}
+	build(BuildOptions{})
+	for _, tt := range []struct {
+		what, old, new string
+		low            float64
+	}{
+		{"both", "model: stub-1", "model: stub-2", 6},
+		{"the label's", "annotate: {endpoint: stub, model: stub-1", "annotate: {endpoint: stub, model: stub-2", 3},
+		{"the zero-context answer's", "zero: {endpoint: stub, model: stub-1", "zero: {endpoint: stub, model: stub-2", 3},
+	} {
+		f.write(ConfigName, strings.ReplaceAll(config, tt.old, tt.new))
+		forecast := build(BuildOptions{DryRun: true}).Forecast
+		if got := forecast.Total.Calls; got.Low != tt.low || forecast.Total.USD.Low <= 0 {
+			t.Errorf("another model, %s: %v calls for $%v, want at least %v", tt.what, got, forecast.Total.USD, tt.low)
+		}
+	}
+	f.write(ConfigName, strings.ReplaceAll(config, "model: stub-1", "model: stub-2"))
+	forecast := build(BuildOptions{DryRun: true}).Forecast
+	if rep := build(BuildOptions{Foreseen: forecast}); rep.LLM.Calls != 6 || strings.Count(rep.Text(false), "(within ") != 3 {
+		t.Errorf("it came to %d calls:\n%s", rep.LLM.Calls, rep.Text(false))
+	}
+}
+
+// A forecast of nothing says that it knows of nothing.
+func TestForecastOfAnEmptyWorkspace(t *testing.T) {
+	stub, _ := stubModel(t)
+	f := newFolder(t, t.TempDir())
+	for config, want := range map[string]string{
+		fmt.Sprintf(modelConfig, stub.URL): "assumed: no claim of this recipe is known yet, so nothing that a claim costs is counted",
+		strings.Replace(fmt.Sprintf(modelConfig, stub.URL), "discover: [imported]", "discover: [listing]\n  sites: [politifact]", 1): "assumed: nothing is known of claims that are not discovered yet, and none is counted: ",
+	} {
+		f.write(ConfigName, config)
+		w, err := Open(t.Context(), f.dir, OpenOptions{Offline: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rep, err := w.Build(t.Context(), BuildOptions{DryRun: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := rep.Text(true); !strings.Contains(text, want) {
+			t.Errorf("the forecast says\n%s\nwithout %q", text, want)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // What a later stage needs is a range while the stage before it waits for an answer.
 func TestForecastOfLaterStages(t *testing.T) {
 	stub, asked := stubModel(t)

@@ -135,6 +135,7 @@ func (k *walk) afterLabels(ctx context.Context) error {
 	if k.labelled == nil {
 		return nil
 	}
+	k.drawable = k.labelled.len()
 	if n := k.missing.Load(); n > 0 {
 		return k.withhold("panel and control", "labels", fmt.Sprintf("drawn once all labels are there; %d are not", n))
 	}
@@ -187,10 +188,11 @@ func (k *walk) askPanel(ctx context.Context, pair labelled) error {
 		if recipe.Label.ZeroContext {
 			stage := k.stages.panelZero(role)
 			z, err := pipeline.Run(ctx, k.e, stage, in.Claim.ID, in.Claim)
-			var ok bool
-			if ctx, ok, err = k.settled(ctx, "zero-context answer", err); err != nil {
+			below, ok, err := k.settled(ctx, "zero-context answer", err)
+			if err != nil {
 				return err
 			}
+			ctx = pipeline.Beside(ctx, below)
 			if ok {
 				in.Zero = z.Answer
 				if err := k.cite(append(z.Calls, z.Call)...); err != nil {

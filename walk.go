@@ -38,8 +38,10 @@ type walk struct {
 
 	rowsWithPairs map[string][]string // by claim id, see rowsOf
 
+	met      atomic.Int64     // claims of the corpus
 	labelled *spool[labelled] // the labelled pairs met, where something is drawn from them
 	missing  atomic.Int64     // labels that are not there yet
+	drawable int              // labelled pairs that were met, known once all are
 
 	shelf *shelf // where the documents of sites go, nil where no search finds them
 }
@@ -472,6 +474,7 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 	if c, ok, err = k.categorised(ctx, c); err != nil || !ok {
 		return err
 	}
+	k.met.Add(1)
 	if k.visit.claim != nil {
 		if err := k.visit.claim(ref, c, binary); err != nil {
 			return err
@@ -712,10 +715,11 @@ func (k *walk) label(ctx context.Context, c corpus.Claim, binary string, docs []
 		stage := k.stages.zero()
 		k.e.Expect(stage.Name, 1)
 		z, err := pipeline.Run(ctx, k.e, stage, c.ID, corpus.Claim{ID: c.ID, Text: corpus.Wording(c.Text)})
-		var ok bool
-		if ctx, ok, err = k.settled(ctx, "zero-context answer", err); err != nil {
+		below, ok, err := k.settled(ctx, "zero-context answer", err)
+		if err != nil {
 			return err
 		}
+		ctx = pipeline.Beside(ctx, below)
 		if ok {
 			zero = z.Answer
 			if k.visit.calls != nil && z.Call != "" {

@@ -93,6 +93,18 @@ func Below(ctx context.Context, err error) (context.Context, error) {
 	return context.WithValue(ctx, aboveKey{}, above), nil
 }
 
+type besideKey struct{}
+
+// Beside says of a context that Below made of another one: the item above does not decide which items come below,
+// only what they are told. Those that are stale by themselves, by a version or a recipe, run whatever it gives, and a
+// forecast counts them as sure.
+func Beside(before, below context.Context) context.Context {
+	if before == below || aboveIn(before) != "" {
+		return below
+	}
+	return context.WithValue(below, besideKey{}, true)
+}
+
 // Touched is what a walk asked for: a live view of its engine, kept as 64-bit hashes, so that one
 // in many billion answers of true is false.
 type Touched struct{ e *Engine }

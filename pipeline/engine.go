@@ -196,7 +196,8 @@ func (e *Engine) run(ctx context.Context, j job) error {
 	}
 	if above := aboveIn(ctx); above != "" {
 		f.detail = "below " + above
-		_, _ = e.foresee(ctx, j, f, false) // what it gives is not what the walk goes on with
+		sure := ctx.Value(besideKey{}) != nil && (f.reason == VersionChanged || f.reason == RecipeChanged || f.reason == Missing)
+		_, _ = e.foresee(ctx, j, f, sure, false)
 		return e.block(j, f, Blocked)
 	}
 	if !f.stale {
@@ -208,7 +209,7 @@ func (e *Engine) run(ctx context.Context, j job) error {
 		return e.block(j, f, Blocked)
 	}
 	if e.opt.Explain {
-		if known, err := e.foresee(ctx, j, f, true); known {
+		if known, err := e.foresee(ctx, j, f, true, true); known {
 			return err
 		}
 		return e.block(j, f, f.reason)
@@ -217,8 +218,8 @@ func (e *Engine) run(ctx context.Context, j job) error {
 }
 
 // foresee lets a forecast look at what an item would do. Known says that this is known now: the error is
-// then what Run returns.
-func (e *Engine) foresee(ctx context.Context, j job, f finding, sure bool) (known bool, _ error) {
+// then what Run returns. Without goesOn the walk goes on with something else than what it gives.
+func (e *Engine) foresee(ctx context.Context, j job, f finding, sure, goesOn bool) (known bool, _ error) {
 	if e.opt.Foresee == nil || !e.opt.Explain {
 		return false, nil
 	}
@@ -226,7 +227,7 @@ func (e *Engine) foresee(ctx context.Context, j job, f finding, sure bool) (know
 		heard := &answers{item: j.stage + " " + j.key}
 		defer heard.close()
 		raw, err := e.do(withAnswers(ctx, heard), j, heard)
-		if err != nil || !sure {
+		if err != nil || !goesOn {
 			return err
 		}
 		known = true
@@ -236,7 +237,7 @@ func (e *Engine) foresee(ctx context.Context, j job, f finding, sure bool) (know
 	switch {
 	case err != nil && !endsRun(err):
 		_, excl = outcome(err)
-		known = excl != nil && sure
+		known = excl != nil && goesOn
 	case err != nil:
 		known = false
 	}

@@ -399,6 +399,64 @@ func TestReportOfPanelAndControl(t *testing.T) {
 	}
 }
 
+// A forecast before there is any label counts the panel, its answers without a document and the control, and what then
+// happens lies within it; a forecast after it foresees nothing.
+func TestForecastCoversPanelAndControl(t *testing.T) {
+	const prices = "provider: openai, price: {input: 2, output: 10}, "
+	type forecast struct {
+		Forecast struct {
+			Stages []struct {
+				Stage string
+				Items struct{ Low, High float64 }
+				Calls struct{ Low, High float64 }
+				USD   struct{ Low, High float64 }
+			}
+			Total       struct{ Calls, USD struct{ Low, High float64 } }
+			Assumptions []string
+		}
+	}
+	foresee := func(l *lab) (f forecast) {
+		out, _ := l.must(0, "build", "--dry-run", "--json")
+		if err := json.Unmarshal([]byte(out), &f); err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	for name, change := range map[string][]string{
+		"over all pairs":        nil,
+		"over three pairs":      {"pairs: 0", "pairs: 3"},
+		"more controls than it": {"shuffled: 5", "shuffled: 500"},
+		"without zero context":  {"zero_context: true", "zero_context: false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := panelLab(t, 8, append(change, "provider: openai, ", prices)...)
+			l.annotators(func(string, string) string { return "true" })
+			first := foresee(l)
+			calls, usd := map[string]float64{}, map[string]float64{}
+			for _, s := range first.Forecast.Stages {
+				calls[s.Stage], usd[s.Stage] = s.Calls.High, s.USD.High
+			}
+			for _, stage := range []string{"panel/second", "panel/third", "control/shuffled"} {
+				if calls[stage] == 0 || usd[stage] == 0 {
+					t.Errorf("%s: %v calls for $%v\n%+v", stage, calls[stage], usd[stage], first)
+				}
+			}
+			if (calls["panel/third/zero"] == 0) != (name == "without zero context") {
+				t.Errorf("answers without a document: %v", calls)
+			}
+			_, errs := l.must(0, "build", "--forecast")
+			// The stub bills 120 tokens a call, whatever it is asked, so these may lie below.
+			_, fact, _ := strings.Cut(errs, "forecast against fact: ")
+			if fact, _, _ = strings.Cut(fact, "\n"); !strings.Contains(fact, " calls (within ") || strings.Contains(fact, "(above ") {
+				t.Errorf("the forecast does not cover the fact: %s\n%s", fact, errs)
+			}
+			if again := foresee(l); again.Forecast.Total.Calls.High != 0 || again.Forecast.Total.USD.High != 0 {
+				t.Errorf("a forecast of nothing: %+v", again)
+			}
+		})
+	}
+}
+
 // Money ends a run in the panel as anywhere, and the next one goes on.
 func TestPanelKeepsToTheBudget(t *testing.T) {
 	l := panelLab(t, 6, "samples: 3", "samples: 1", "zero_context: true", "zero_context: false")
