@@ -14,37 +14,64 @@ import (
 	"assay"
 )
 
-func (a *app) importCommand() *cobra.Command {
-	var o assay.ImportOptions
-	var kinds, forms []string
-	for _, k := range assay.ImportKinds {
-		kinds = append(kinds, fmt.Sprintf("  %-13s %s", k.Name, k.Doc))
-		forms = append(forms, k.Name+": "+k.Form)
-	}
-	cmd := &cobra.Command{
-		Use:   "import KIND PATH...",
-		Short: "Fill the store from files",
-		Example: `  assay import warc crawl-2024.warc.gz
+// importExamples are examples of every kind.
+const importExamples = `  assay import warc crawl-2024.warc.gz
   assay import dir saved-pages --base https://www.politifact.com/
   assay import reddit RS_2023-01.zst
+  assay import thread t3_18r2fkv
   assay import pairs documents.csv
-  assay import claims-table claims.csv`,
-		Long: help("Read files into the store. Importing the same thing twice changes nothing. Kinds:\n\n"+strings.Join(kinds, "\n")+"\n\n"+strings.Join(forms, "\n\n")+`
+  assay import claims-table claims.csv
+  assay import claims-table my.tsv --map claim=statement,rating=label,speaker=who
+  assay import prices model_prices_and_context_window.json
+  assay import archive corpus.wacz`
+
+func (a *app) importCommand() *cobra.Command {
+	var kinds []string
+	for _, k := range assay.ImportKinds {
+		kinds = append(kinds, fmt.Sprintf("  %-13s %s", k.Name, k.Doc))
+	}
+	cmd := &cobra.Command{
+		Use:     "import KIND PATH...",
+		Short:   "Fill the store from files",
+		Example: importExamples,
+		Long: help(`Read files into the store. Importing the same thing twice changes nothing. assay import KIND --help says what files of
+a kind look like.
 
 What cannot be read is named and counted, never skipped in silence; the command then ends with 3. A dump
 that breaks off, or is none, ends it with 1; what came before is stored.`,
 			statusError, statusUsage, statusPartial, statusLocked, statusInterrupted),
-		Args: cobra.MinimumNArgs(2),
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("assay import: it needs a kind and a path; kinds are\n%s", strings.Join(kinds, "\n"))
+			}
+			return usagef("import: kind %q is unknown; kinds are\n%s", args[0], strings.Join(kinds, "\n"))
+		},
+	}
+	for _, k := range assay.ImportKinds {
+		cmd.AddCommand(a.importKind(k))
+	}
+	return cmd
+}
+
+// importKind is the command that imports files of one kind.
+func (a *app) importKind(k assay.ImportKind) *cobra.Command {
+	var o assay.ImportOptions
+	cmd := &cobra.Command{
+		Use:   k.Name + " PATH...",
+		Short: k.Doc,
+		Example: strings.Join(slices.DeleteFunc(strings.Split(importExamples, "\n"), func(line string) bool {
+			return !strings.HasPrefix(line, "  assay import "+k.Name+" ")
+		}), "\n"),
+		Long: help(k.Form, statusError, statusUsage, statusPartial, statusLocked, statusInterrupted),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("%s: it needs a path; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			known, online := false, false
-			for _, k := range assay.ImportKinds {
-				if k.Name == args[0] {
-					known, online = true, slices.ContainsFunc(args[1:], k.Asks)
-				}
-			}
-			if !known {
-				return usagef("import: kind %q is unknown; kinds are\n%s", args[0], strings.Join(kinds, "\n"))
-			}
+			online := slices.ContainsFunc(args, k.Asks)
 			w, err := a.open(cmd.Context(), assay.OpenOptions{Offline: !online, Online: online})
 			if err != nil {
 				return err
@@ -56,9 +83,9 @@ that breaks off, or is none, ends it with 1; what came before is stored.`,
 			problems := 0
 			reports := []*assay.ImportReport{}
 			var failed error
-			for _, path := range args[1:] {
+			for _, path := range args {
 				var r *assay.ImportReport
-				r, failed = w.Import(cmd.Context(), args[0], path, o)
+				r, failed = w.Import(cmd.Context(), k.Name, path, o)
 				if r != nil { // also of a file that breaks off: what came before is stored
 					reports = append(reports, r)
 					problems += r.Counts["problems"]
@@ -81,9 +108,13 @@ that breaks off, or is none, ends it with 1; what came before is stored.`,
 			return failed
 		},
 	}
-	cmd.Flags().StringVar(&o.Base, "base", "", "dir: address of the folder's root")
-	cmd.Flags().StringVar(&o.As, "as", "", "claims-table: name of the format, where the header does not tell")
-	cmd.Flags().StringVar(&o.Map, "map", "", "claims-table: which column is what of a claim, of any CSV, TSV or JSON: claim=statement,rating=label")
+	switch k.Name {
+	case "dir":
+		cmd.Flags().StringVar(&o.Base, "base", "", "address of the folder's root")
+	case "claims-table":
+		cmd.Flags().StringVar(&o.As, "as", "", "name of the format, where the header does not tell")
+		cmd.Flags().StringVar(&o.Map, "map", "", "which column is what of a claim, of any CSV, TSV or JSON: claim=statement,rating=label")
+	}
 	return cmd
 }
 
