@@ -52,6 +52,19 @@ const (
 // agentic reports whether a build by this recipe searches step by step.
 func (r Recipe) agentic() bool { return r.searches() && r.Planner.Policy == planner.PolicyAgent }
 
+// asksRole reports whether a build by this recipe may ask the model of a role. Of those that come with every
+// profile, that is not so of the one that writes queries: where none are written, or another role directs the search.
+func (r Recipe) asksRole(name string) bool {
+	_, directed := r.Models["plan"]
+	switch {
+	case name != "keywords":
+		return true
+	case r.agentic():
+		return !directed
+	}
+	return r.searches() && r.Planner.Variants > 0
+}
+
 // role is the model of a role. The search that goes step by step is directed by the model that writes
 // queries, and reads documents by the one that annotates, unless the recipe names others.
 func (r Recipe) role(name string) Role {
@@ -98,10 +111,48 @@ func (c *Config) checkAgent(bad func(key, format string, args ...any), oneOf fun
 			oneOf("recipe.planner.agent.engines."+tool, engine, names(planner.Backends, func(b planner.Backend) string { return b.Name })...)
 		}
 	}
-	for key, n := range map[string]int{"max_actions": a.MaxActions, "per_subclaim": a.PerSubclaim, "per_action": a.PerAction, "max_documents": a.MaxDocuments, "max_tokens": a.MaxTokens, "comments": a.Comments} {
-		if n < 0 || n > maxCount {
-			bad("recipe.planner.agent."+key, "%d is not between 0 and %d", n, int(maxCount))
+	for _, cap := range []struct {
+		key     string
+		n, most int
+	}{
+		{"max_actions", a.MaxActions, 1000}, {"per_subclaim", a.PerSubclaim, 1000}, {"per_action", a.PerAction, 100}, {"max_documents", a.MaxDocuments, 10_000},
+		{"max_tokens", a.MaxTokens, 100_000_000}, {"comments", a.Comments, 500},
+	} {
+		if cap.n < 0 || cap.n > cap.most {
+			bad("recipe.planner.agent."+cap.key, "%d is not between 0 and %d", cap.n, cap.most)
 		}
+	}
+	if c.Recipe.agentic() {
+		c.checkSearches(bad)
+	}
+}
+
+// checkSearches refuses an agentic search that could look nowhere.
+func (c *Config) checkSearches(bad func(key, format string, args ...any)) {
+	a := c.Recipe.Planner.Agent
+	var searching []string
+	chosen, engine := len(a.Tools) == 0, false
+	for _, t := range planner.Tools {
+		if t.Source == "" || t.Name == "memory" { // which knows what others found
+			continue
+		}
+		searching = append(searching, t.Name)
+		if len(a.Tools) > 0 && !slices.Contains(a.Tools, t.Name) {
+			continue
+		}
+		chosen = true
+		e, own := a.Engines[t.Name]
+		if !own {
+			e = a.Engines["*"]
+		}
+		engine = engine || e != ""
+	}
+	switch {
+	case !chosen:
+		bad("recipe.planner.agent.tools", "%s search nothing: name at least one of %s, or none for all", strings.Join(a.Tools, ", "), strings.Join(searching, ", "))
+	case !engine:
+		bad("recipe.planner.agent.engines", "no tool has an engine, so nothing is searched: give \"*\", or one of %s, one of %s", strings.Join(searching, ", "),
+			strings.Join(names(planner.Backends, func(b planner.Backend) string { return b.Name }), ", "))
 	}
 }
 

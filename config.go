@@ -854,12 +854,15 @@ func (c *Config) check(said func(key string) bool) error {
 	c.checkNumbers(bad)
 	c.checkRefresh(bad)
 	for _, role := range []string{"annotate", "keywords", "zero"} {
-		if _, ok := r.Models[role]; !ok {
+		if _, ok := r.Models[role]; !ok && r.asksRole(role) {
 			bad("recipe.models", "role %q is missing", role)
 		}
 	}
 	for _, role := range sortedKeys(r.Models) {
 		m := r.Models[role]
+		if !r.asksRole(role) {
+			continue
+		}
 		if _, ok := rt.Endpoints[m.Endpoint]; !ok {
 			bad("recipe.models."+role+".endpoint", "%q is no entry of runtime.endpoints (%s)", m.Endpoint, strings.Join(sortedKeys(rt.Endpoints), ", "))
 		}

@@ -42,6 +42,11 @@ func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"a reserve that overflows", "runtime:\n  reserve_mib: 9223372036854775807\n", "runtime.reserve_mib: 9223372036854775807 is not between 0 and"},
 		{"more workers than a machine has memory for", "runtime:\n  workers: 1000000000\n", "runtime.workers: 1000000000 is not between 0 and 4096"},
 		{"a cap that is no number", "runtime:\n  max_usd: .nan\n", "assay.yaml:2: runtime.max_usd: .nan stands where a number is wanted"},
+		{"tools that search nothing", "recipe:\n  planner: {policy: gpe, agent: {tools: [stop, memory]}}\n", "recipe.planner.agent.tools: stop, memory search nothing: name at least one of arxiv, factcheck, news"},
+		{"engines of nothing", "recipe:\n  planner: {policy: gpe, agent: {engines: {\"*\": \"\"}}}\n", "recipe.planner.agent.engines: no tool has an engine, so nothing is searched: give \"*\", or one of arxiv"},
+		{"an engine of a tool that is not used", "recipe:\n  planner: {policy: gpe, agent: {tools: [news], engines: {\"*\": local, news: \"\"}}}\n", "recipe.planner.agent.engines: no tool has an engine"},
+		{"a page of results that no engine has", "recipe:\n  planner: {agent: {per_action: 1e9}}\n", "recipe.planner.agent.per_action: 1000000000 is not between 0 and 100"},
+		{"keywords of nobody", "recipe:\n  models: {keywords: {endpoint: gone, model: m}}\n", "recipe.models.keywords.endpoint"},
 		{"a negative delay of a host", "runtime:\n  host_delay: {www.politifact.com: -3s}\n", "runtime.host_delay.www.politifact.com"},
 		{"a negative price", "runtime:\n  endpoints:\n    main: {provider: builtin, price: {input: -1, output: 1}}\n", "runtime.endpoints.main.price.input: -1 is not between 0 and 1000000"},
 		{"a fraction of a sample", "recipe:\n  label: {samples: 5.5}\n", "assay.yaml:2: recipe.label.samples: 5.5 stands where a whole number is wanted"},
@@ -59,7 +64,7 @@ func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"fewer requests than none", "runtime: {endpoints: {main: {rpm: -1}}}\n", "runtime.endpoints.main.rpm: -1 is not between 0 and 1000000000"},
 		{"a negative time", "runtime: {endpoints: {main: {timeout: -5s}}}\n", "runtime.endpoints.main.timeout: -5s is less than 0s"},
 		{"a price of batches", "runtime: {endpoints: {main: {price: {input: 1, output: 1, batch: {input: -1, output: 1}}}}}\n", "runtime.endpoints.main.price.batch.input: -1 is not"},
-		{"steps of a search", "recipe: {planner: {agent: {max_actions: -1}}}\n", "recipe.planner.agent.max_actions: -1 is not between 0 and 1000000000"},
+		{"steps of a search", "recipe: {planner: {agent: {max_actions: -1}}}\n", "recipe.planner.agent.max_actions: -1 is not between 0 and 1000"},
 		{"a time without its unit", "runtime:\n  delay: 3\n", "assay.yaml:2: runtime.delay: 3 stands where a time with its unit, such as 30s, 5m or 0s, is wanted"},
 		{"a word for a switch", "recipe: {label: {quote_check: maybe}}\n", `recipe.label.quote_check: "maybe" stands where true or false is wanted`},
 		{"a list for a text", "recipe:\n  name: [a]\n", "assay.yaml:2: recipe.name: a list stands where a single text is wanted"},
@@ -123,6 +128,23 @@ func TestParseConfigRefusesSecretsAndNeverRepeatsThem(t *testing.T) {
 		if _, _, err := parseConfig([]byte(plain), nil, nil); err != nil && (strings.Contains(err.Error(), "carries")) {
 			t.Errorf("%s: %v", plain, err)
 		}
+	}
+}
+
+// Who writes no keywords need not say by which model.
+func TestKeywordsOfNobody(t *testing.T) {
+	const models = "  models: {keywords: {endpoint: gone, model: m}, plan: {endpoint: main, model: builtin}}\n"
+	for _, recipe := range []string{
+		"recipe:\n  planner: {policy: gpe}\n" + models,
+		"recipe:\n  planner: {variants: 0}\n" + models,
+		"recipe:\n  evidence: [pairs]\n" + models,
+	} {
+		if _, _, err := parseConfig([]byte(recipe), nil, nil); err != nil {
+			t.Errorf("%s%v", recipe, err)
+		}
+	}
+	if _, _, err := parseConfig([]byte("recipe:\n  planner: {policy: gpe}\n  models: {keywords: {endpoint: gone, model: m}}\n"), nil, nil); err == nil {
+		t.Error("nobody directs the search, and that is taken")
 	}
 }
 

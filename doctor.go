@@ -438,6 +438,9 @@ type asked struct{ endpoint, model string }
 func (r Recipe) modelsInUse() []asked {
 	var all []asked
 	for _, role := range sortedKeys(r.Models) {
+		if !r.asksRole(role) {
+			continue
+		}
 		a := asked{r.Models[role].Endpoint, r.Models[role].Model}
 		if !slices.Contains(all, a) {
 			all = append(all, a)
