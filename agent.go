@@ -36,7 +36,7 @@ type AgentRecipe struct {
 	FactChecks   string   `yaml:"fact_checks" json:"fact_checks"` // flag or drop: what becomes of articles that give a verdict
 	Mirrors      []string `yaml:"mirrors" json:"mirrors"`
 	Late         string   `yaml:"late" json:"late,omitzero"`         // drop or flag: what becomes of documents that bear a date after as_of; empty means drop
-	Gone         string   `yaml:"gone" json:"gone,omitzero"`         // wayback reads the last capture up to as_of where a page is gone; empty reads nothing
+	Gone         string   `yaml:"gone" json:"gone,omitzero"`         // wayback or commoncrawl: whose last capture up to as_of is read where a page is gone; empty reads nothing
 	Comments     int      `yaml:"comments" json:"comments,omitzero"` // of a thread of Reddit, first usable ones, as documents beside its post; needs posts: oauth
 	AsOf         string   `yaml:"as_of" json:"as_of"`                // none, claim, review or collected: the day after which nothing is evidence
 }
@@ -85,7 +85,7 @@ func (c *Config) checkAgent(bad func(key, format string, args ...any), oneOf fun
 	oneOf("recipe.planner.agent.fact_checks", a.FactChecks, "flag", "drop")
 	oneOf("recipe.planner.agent.as_of", a.AsOf, AsOfNone, AsOfClaim, AsOfReview, AsOfCollected)
 	oneOf("recipe.planner.agent.late", cmp.Or(a.Late, "drop"), "drop", "flag")
-	oneOf("recipe.planner.agent.gone", cmp.Or(a.Gone, string(planner.GoneWayback)), string(planner.GoneWayback))
+	oneOf("recipe.planner.agent.gone", cmp.Or(a.Gone, string(planner.GoneWayback)), string(planner.GoneWayback), string(planner.GoneCommonCrawl))
 	if a.Comments > 0 && c.Recipe.agentic() && c.Recipe.Planner.Posts != PostsOAuth {
 		bad("recipe.planner.agent.comments", "threads are read from Reddit's interface: set recipe.planner.posts to %s, or comments to 0", PostsOAuth)
 	}
@@ -170,8 +170,8 @@ func (r Recipe) engines() []string {
 			out = append(out, e)
 		}
 	}
-	if r.Planner.Agent.Gone == string(planner.GoneWayback) && !slices.Contains(out, string(planner.GoneWayback)) {
-		out = append(out, string(planner.GoneWayback))
+	if gone := r.Planner.Agent.Gone; gone != "" && !slices.Contains(out, gone) {
+		out = append(out, gone)
 	}
 	return out
 }

@@ -123,8 +123,11 @@ const (
 	ConfidenceLow    = "low"
 )
 
-// ViaWayback is Document.Via of a capture of the Wayback Machine.
-const ViaWayback = "wayback"
+// Values of Document.Via: whose capture of a page was read.
+const (
+	ViaWayback     = "wayback"     // the Wayback Machine's
+	ViaCommonCrawl = "commoncrawl" // Common Crawl's
+)
 
 // A Document is a function of its address alone, never of the search that led to it.
 type Document struct {

@@ -92,7 +92,7 @@ type DocumentRow struct {
 	PublishedBy         string `json:"published_by"`
 	PublishedConfidence string `json:"published_confidence"`
 	RetrievedAt         string `json:"retrieved_at"`
-	Via                 string `json:"via"`         // wayback for a capture of a page that is gone, "" for the page itself
+	Via                 string `json:"via"`         // wayback or commoncrawl for a capture of a page that is gone, "" for the page itself
 	CapturedAt          string `json:"captured_at"` // of the capture
 	Revision            string `json:"revision"`    // of the text, as its source numbers it
 	Licence             string `json:"licence"`     // under which its source gives the text, "" where it does not say

@@ -69,6 +69,9 @@ type Gone string
 const (
 	GoneNothing Gone = ""        // nothing
 	GoneWayback Gone = "wayback" // its last capture in the Wayback Machine up to the as-of date
+
+	// The last capture up to then in the newest crawls of Common Crawl that begin before it.
+	GoneCommonCrawl Gone = "commoncrawl"
 )
 
 // Reasons of an exclusion that Env.Read gives, as far as the search reacts to them.
@@ -368,10 +371,14 @@ func (a *agent) reach(ctx context.Context, id, address string) (located, error) 
 		return located{}, fmt.Errorf("read %s: %w", id, err)
 	}
 	lost := located{doc: corpus.Document{ID: id}, address: address, reason: DropUnread + excluded.Reason}
-	if a.s.Agent.Gone != GoneWayback || excluded.Reason != ReasonPageGone && excluded.Reason != ReasonHostGone || !strings.HasPrefix(address, "http") {
+	if a.s.Agent.Gone == GoneNothing || excluded.Reason != ReasonPageGone && excluded.Reason != ReasonHostGone || !strings.HasPrefix(address, "http") {
 		return lost, nil
 	}
-	captures, err := wayback.Find(ctx, a.env, Query{Text: address, K: 1, To: a.trace.AsOf})
+	archive := wayback
+	if a.s.Agent.Gone == GoneCommonCrawl {
+		archive = commoncrawl
+	}
+	captures, err := archive.Find(ctx, a.env, Query{Text: address, K: 1, To: a.trace.AsOf})
 	var class interface{ FailureClass() string }
 	switch {
 	case errors.As(err, &class) && class.FailureClass() == "permanent":
@@ -384,12 +391,15 @@ func (a *agent) reach(ctx context.Context, id, address string) (located, error) 
 		return lost, nil
 	}
 	capture := corpus.CanonicalURL(captures[0].URL)
-	doc, err = a.env.Read(ctx, corpus.DocumentID(capture), capture)
+	doc, err = a.env.Read(ctx, cmp.Or(captures[0].DocumentID, corpus.DocumentID(capture)), capture)
 	switch {
 	case err == nil:
 		return located{doc: doc, address: capture}, nil
 	case errors.As(err, &excluded):
 		lost.reason += ", and its capture is unread: " + excluded.Reason
+		return lost, nil
+	case errors.As(err, &class) && class.FailureClass() == "permanent":
+		lost.reason += ", and its capture cannot be read: " + err.Error()
 		return lost, nil
 	}
 	return lost, fmt.Errorf("read the capture %s: %w", capture, err)

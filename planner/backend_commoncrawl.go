@@ -29,7 +29,7 @@ var commoncrawl = Backend{
 	Search:    commoncrawlSearch,
 
 	Document:        commoncrawlDocument,
-	DocumentVersion: 1,
+	DocumentVersion: 2,
 }
 
 const (
@@ -222,5 +222,6 @@ func commoncrawlDocument(ctx context.Context, env Env, id string, _ []string) (c
 		return corpus.Document{}, err
 	}
 	d.ID, d.Flags = id, corpus.AddFlag(d.Flags, FlagCommonCrawl)
+	d.Via, d.CapturedAt = corpus.ViaCommonCrawl, d.RetrievedAt
 	return d.Seal(), nil
 }

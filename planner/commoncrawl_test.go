@@ -96,7 +96,7 @@ func TestCommonCrawl(t *testing.T) {
 
 	for range 2 {
 		d, err := commoncrawl.Document(t.Context(), env, got[1].DocumentID, nil)
-		if err != nil || d.ID != got[1].DocumentID || !strings.Contains(d.Text, "rose by four crowns") || d.URL != "https://a.example/tolls" || d.RetrievedAt != "2026-01-12T03:04:05Z" || !corpus.HasFlag(d.Flags, FlagCommonCrawl) {
+		if err != nil || d.ID != got[1].DocumentID || !strings.Contains(d.Text, "rose by four crowns") || d.URL != "https://a.example/tolls" || d.RetrievedAt != "2026-01-12T03:04:05Z" || !corpus.HasFlag(d.Flags, FlagCommonCrawl) || d.Via != corpus.ViaCommonCrawl || d.CapturedAt != d.RetrievedAt {
 			t.Fatalf("%+v, %v", d, err)
 		}
 	}

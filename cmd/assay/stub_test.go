@@ -1,12 +1,14 @@
 package main
 
 import (
+	"compress/gzip"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -25,7 +27,8 @@ import (
 
 // playWeb plays hosts to the program in a session: web FOLDER CONFIG. The folder's urls.tsv has a line for each
 // file: its name, address, status and media type; an address without a query answers for its whole path, and
-// at the host of one without a file nobody takes a connection. The word WEB in the configuration becomes runtime.resolve, and the hosts' certificate is trusted.
+// at the host of one without a file nobody takes a connection. Of an address that ends in .gz the file is packed,
+// with the line ends of HTTP. The word WEB in the configuration becomes runtime.resolve, and the hosts' certificate is trusted.
 func playWeb(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: web FOLDER CONFIG")
@@ -55,9 +58,16 @@ func playWeb(ts *testscript.TestScript, neg bool, args []string) {
 			kind = "text/html; charset=utf-8"
 		}
 		body := ts.ReadFile(filepath.Join(args[0], cells[0]))
+		if strings.HasSuffix(cells[1], ".gz") {
+			body = zipped(ts, strings.ReplaceAll(body, "\n", "\r\n"))
+		}
 		_, address, _ := strings.Cut(cells[1], "://")
-		w.on(address, func(rw http.ResponseWriter, _ *http.Request) {
+		w.on(address, func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Content-Type", kind)
+			if r.Header.Get("Range") != "" {
+				http.ServeContent(rw, r, "", time.Time{}, strings.NewReader(body))
+				return
+			}
 			rw.WriteHeader(status)
 			fmt.Fprint(rw, body)
 		})
@@ -96,4 +106,13 @@ func certified(ts *testscript.TestScript, hosts []string) (tls.Certificate, []by
 	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
 	ts.Check(err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// zipped is a text as gzip.
+func zipped(ts *testscript.TestScript, text string) string {
+	var b strings.Builder
+	z := gzip.NewWriter(&b)
+	_, err := z.Write([]byte(text))
+	ts.Check(errors.Join(err, z.Close()))
+	return b.String()
 }
