@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -71,9 +72,9 @@ func searchError(reply node) error {
 }
 
 // ReadClaimFeed yields the reviews of a ClaimReview feed: a DataFeed as Data Commons publishes it, a
-// list of its items, or items one after the other. It holds one item at a time. An item that is no
-// item is an error that names its place, and the next one follows; where the JSON itself is broken,
-// the error is the last.
+// list of its items, or items one after the other. An item that is no item is an error that names its
+// place, and the next one follows. So it is where the JSON itself is broken and the items can be told apart
+// in it, see brokenFeed; elsewhere the error is the last.
 func ReadClaimFeed(r io.Reader) iter.Seq2[Review, error] {
 	return func(yield func(Review, error) bool) {
 		for item, err := range feedItems(r) {
@@ -97,6 +98,8 @@ type feedItem struct {
 	at  int // from 1
 	raw json.RawMessage
 	n   node
+
+	mended bool // its JSON was broken
 }
 
 // reviews returns the reviews of an item, none where its list of them is null, as in some.
@@ -104,7 +107,11 @@ func (i feedItem) reviews() []Review {
 	m := markup{base: scalar(i.n["url"]), ids: map[string]node{}}
 	m.index(i.n)
 	var out []Review
-	m.find(i.n, func(found node) { out = append(out, m.reviews(found, nil)...) })
+	var notes []string
+	if i.mended {
+		notes = []string{NoteRepaired}
+	}
+	m.find(i.n, func(found node) { out = append(out, m.reviews(found, notes)...) })
 	if !isType(i.n, "ClaimReview") {
 		for k := range out {
 			out[k].Created = out[k].stamp("dateCreated", i.n["dateCreated"])
@@ -116,7 +123,18 @@ func (i feedItem) reviews() []Review {
 // feedItems yields the items of a feed.
 func feedItems(r io.Reader) iter.Seq2[feedItem, error] {
 	return func(yield func(feedItem, error) bool) {
-		g := &gauge{r: r, left: recordBytes}
+		head, err := io.ReadAll(io.LimitReader(r, recordBytes))
+		if err != nil {
+			yield(feedItem{}, fmt.Errorf("read claim feed after item 0: %w", &EndError{err}))
+			return
+		}
+		if len(head) < recordBytes && !wellFormed(head) {
+			if items, end, ok := brokenFeed(string(head)); ok {
+				mendItems(items, end, yield)
+				return
+			}
+		}
+		g := &gauge{r: io.MultiReader(bytes.NewReader(head), r), left: recordBytes}
 		f := claimFeed{gauge: g, d: json.NewDecoder(g), yield: yield}
 		for {
 			switch err := f.value(); {
@@ -133,6 +151,100 @@ func feedItems(r io.Reader) iter.Seq2[feedItem, error] {
 	}
 }
 
+// wellFormed reports whether a text is values of JSON, one after the other.
+func wellFormed(text []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(text))
+	for {
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
+var (
+	itemLine = regexp.MustCompile(`(?m)^\{"`)
+	itemList = regexp.MustCompile(`^\s*(?:\{[^\[\]]*"dataFeedElement"\s*:\s*)?\[`)
+)
+
+// brokenFeed tells the items of broken JSON apart: by the lines on which they start, where each has its own,
+// or by their brackets, which needs strings that end. End is the error of a list that breaks off; ok is
+// false for what is neither lines nor a list.
+func brokenFeed(text string) (items []string, end error, ok bool) {
+	if starts := itemLine.FindAllStringIndex(text, -1); len(starts) > 1 && strings.TrimSpace(text[:starts[0][0]]) == "" {
+		for i, at := range starts {
+			next := len(text)
+			if i+1 < len(starts) {
+				next = starts[i+1][0]
+			}
+			items = append(items, text[at[0]:next])
+		}
+		return items, nil, true
+	}
+	head := itemList.FindString(text)
+	if head == "" {
+		return nil, nil, false
+	}
+	depth, from := 0, len(head)
+	add := func(to int) {
+		if item := strings.Trim(text[from:to], " \t\r\n;,"); item != "" {
+			items = append(items, item)
+		}
+		from = to + 1
+	}
+	for i := from; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			n, _ := mendString(text[i:])
+			if n == 0 {
+				return items, io.ErrUnexpectedEOF, true
+			}
+			i += n - 1
+		case c == '{' || c == '[':
+			depth++
+		case (c == '}' || c == ']') && depth > 0:
+			depth--
+		case c == ',' && depth == 0:
+			add(i)
+		case c == ']':
+			add(i)
+			return items, nil, true
+		}
+	}
+	if depth == 0 {
+		add(len(text))
+	}
+	return items, io.ErrUnexpectedEOF, true
+}
+
+// mendItems yields the items of a broken feed: mended where only one reading is possible, as an error that
+// names its place otherwise.
+func mendItems(items []string, end error, yield func(feedItem, error) bool) {
+	f := claimFeed{yield: yield}
+	for _, text := range items {
+		raw, err := text, error(nil)
+		if f.mended = !json.Valid([]byte(text)); f.mended {
+			raw, err = mend(strings.TrimSpace(text))
+		}
+		if err == nil && !json.Valid([]byte(raw)) {
+			err = errors.New("only a guess would mend it")
+		}
+		if err != nil {
+			f.items++
+			if !yield(feedItem{}, fmt.Errorf("read claim feed: item %d is broken JSON: %w: %.60q", f.items, err, text)) {
+				return
+			}
+			continue
+		}
+		if f.item(json.RawMessage(raw)) != nil {
+			return
+		}
+	}
+	if end != nil {
+		yield(feedItem{}, fmt.Errorf("read claim feed after item %d: %w", f.items, &EndError{end}))
+	}
+}
+
 // errStopped says that the reader of the feed has had enough.
 var errStopped = errors.New("stopped")
 
@@ -145,6 +257,8 @@ type claimFeed struct {
 	yield func(feedItem, error) bool
 	items int
 	depth int // of the containers that are open
+
+	mended bool // the JSON of the item at hand was
 }
 
 // value reads one value at the top: the feed, a list of items, or an item.
@@ -241,7 +355,7 @@ func (f *claimFeed) item(raw json.RawMessage) error {
 	if err != nil {
 		err = fmt.Errorf("read claim feed: item %d %w", f.items, err)
 	}
-	if !f.yield(feedItem{at: f.items, raw: raw, n: n}, err) {
+	if !f.yield(feedItem{at: f.items, raw: raw, n: n, mended: f.mended}, err) {
 		return errStopped
 	}
 	return nil

@@ -341,6 +341,11 @@ func TestReadClaimFeed(t *testing.T) {
 		{`{"dataFeedElement":[` + item("["+review("a")+"]") + `,{"@ty`, "a 2019-12-09; error: read claim feed after item 1: unexpected EOF; nothing after it is read"},
 		{`{"dataFeedElement":[` + item("["+review("a")+"]"), "a 2019-12-09; error: read claim feed after item 1: unexpected EOF; nothing after it is read"},
 		{`<html>`, "error: read claim feed after item 0: invalid character '<' looking for beginning of value; nothing after it is read"},
+		// Broken JSON: what has one reading is mended, and what has none keeps no other item away.
+		{item("["+review("a\n\tb")+"]") + ";\n" + review("c") + "\n" + review("d")[:40] + "\n" + review("e"), "a b 2019-12-09; c ; error: read claim feed: item 3 is broken JSON: a string does not end: \"{\\\"@type\\\":\\\"ClaimReview\\\",\\\"claimReviewed\\\":\\\"\\n\"; e "},
+		{`[` + review("a\nb") + `;,` + review(`c "d" e`) + `,` + review("f") + `,]`, "a b ; error: read claim feed: item 2 is broken JSON: only a guess would mend it: \"{\\\"@type\\\":\\\"ClaimReview\\\",\\\"claimReviewed\\\":\\\"c \\\"d\\\" e\\\",\\\"reviewRati\"; f "},
+		{`{"@type":"DataFeed","dataFeedElement":[` + item("["+review("a\x01b")+",]") + `,` + item(review("c")) + `,],"dateModified":"2020"}`, "a b 2019-12-09; c 2019-12-09"},
+		{`[` + review("a\nb") + `,` + review("c")[:50], "a b ; error: read claim feed after item 1: unexpected EOF; nothing after it is read"},
 		{strings.Repeat(`{"dataFeedElement":`, 5000), "error: read claim feed after item 0: feeds lie inside feeds; nothing after it is read"},
 	}
 	for _, tt := range tests {

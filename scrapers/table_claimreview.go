@@ -29,8 +29,11 @@ var claimreview = Table{
 	Parse: claimreviewParse,
 }
 
-// claimreviewItem is the field of a row that holds its item.
-const claimreviewItem = "item"
+// Fields of a row: its item, and what was done to read that.
+const (
+	claimreviewItem = "item"
+	claimreviewNote = "note"
+)
 
 func claimreviewRead(_ string, r io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
@@ -56,6 +59,9 @@ func claimreviewRow(item feedItem) (Row, error) {
 	}
 	var id strings.Builder
 	row := Row{At: item.at, Fields: map[string]string{claimreviewItem: string(item.raw)}}
+	if item.mended {
+		row.Fields[claimreviewNote] = NoteRepaired
+	}
 	for _, r := range reviews {
 		if r.Claim == "" {
 			return refuse(errors.New("it names no claim"))
@@ -84,6 +90,9 @@ func claimreviewParse(row Row) ([]corpus.Claim, error) {
 			continue
 		}
 		c.Position = i
+		if row.Fields[claimreviewNote] == NoteRepaired {
+			c.Flags = corpus.AddFlag(c.Flags, corpus.FlagRepaired)
+		}
 		out = append(out, c)
 	}
 	if len(out) == 0 {
