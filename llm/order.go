@@ -65,15 +65,21 @@ type Job struct {
 	Bytes    int64      `json:"bytes"`
 	Tokens   int        `json:"tokens"` // at most
 	Planned  time.Time  `json:"planned"`
-	File     string     `json:"file,omitzero"`  // id of the uploaded file
-	Batch    string     `json:"batch,omitzero"` // id that the service gave
-	State    BatchState `json:"state,omitzero"` // as last seen
-	Answered int        `json:"answered"`       // answers taken
-	Refused  int        `json:"refused"`        // requests that came back with an error
-	Returned int        `json:"returned"`       // requests that came back without any answer
-	Taken    bool       `json:"taken,omitzero"` // what it answered is stored
+	File     string     `json:"file,omitzero"`   // id of the uploaded file
+	Asked    time.Time  `json:"asked,omitzero"`  // when the service was last asked to make the batch, and did not say whether it did
+	Resent   bool       `json:"resent,omitzero"` // asked again after askGrace: a batch of the first time may still turn up
+	Batch    string     `json:"batch,omitzero"`  // id that the service gave
+	State    BatchState `json:"state,omitzero"`  // as last seen
+	Answered int        `json:"answered"`        // answers taken
+	Refused  int        `json:"refused"`         // requests that came back with an error
+	Returned int        `json:"returned"`        // requests that came back without any answer
+	Taken    bool       `json:"taken,omitzero"`  // what it answered is stored
 	Note     string     `json:"note,omitzero"`
 }
+
+// askGrace is how long a batch that was asked for and is in no list may still turn up: the service can take in
+// what a run asked for after that run was killed, and after the next one looked. Until then nothing is asked again.
+const askGrace = 15 * time.Minute
 
 // mostTries is how often a request is ordered before its item fails.
 const mostTries = 3
@@ -278,7 +284,12 @@ func (c *Client) take(ctx context.Context, r *route, j Job) (Job, error) {
 		if err := c.adopt(ctx, r, &j); err != nil {
 			return j, err
 		}
-		if err := c.send(ctx, r, &j); err != nil || j.Taken {
+		if err := c.send(ctx, r, &j); err != nil || j.Taken || j.Batch == "" {
+			return j, err
+		}
+	}
+	if j.Resent {
+		if err := c.cancelTwins(ctx, r, &j); err != nil {
 			return j, err
 		}
 	}
@@ -290,7 +301,7 @@ func (c *Client) take(ctx context.Context, r *route, j Job) (Job, error) {
 		return c.giveBack(j, "the service does not know the batch any more", nil)
 	}
 	if status >= 300 {
-		return j, refused(status, body)
+		return j, refused("look at the batch", status, body)
 	}
 	at, err := ReadBatchJob(body)
 	if err != nil {
@@ -396,7 +407,7 @@ func (c *Client) download(ctx context.Context, r *route, j *Job, file string) er
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-		return fmt.Errorf("file %s: %w", file, refused(resp.StatusCode, body))
+		return refused("read the file "+file, resp.StatusCode, body)
 	}
 	return c.takeLines(r, j, bufio.NewReader(resp.Body))
 }
@@ -616,8 +627,20 @@ func (j Job) fileName() string { return "assay-" + j.ID + ".jsonl" }
 // metadataKey holds the id of a job in the metadata of its batch.
 const metadataKey = "assay_job"
 
-// send uploads a job's file and makes its batch, as far as that is not done.
+// send uploads a job's file and makes its batch, as far as that is not done. Without an error and without a batch
+// the service needs more time, and the note says for what. What the service will never take is given back.
 func (c *Client) send(ctx context.Context, r *route, j *Job) error {
+	err := c.create(ctx, r, j)
+	var no *refusedError
+	if errors.As(err, &no) && no.forGood() {
+		back, backErr := c.giveBack(*j, err.Error(), nil)
+		*j = back
+		return errors.Join(err, backErr)
+	}
+	return err
+}
+
+func (c *Client) create(ctx context.Context, r *route, j *Job) error {
 	if j.Batch != "" {
 		return nil
 	}
@@ -630,6 +653,17 @@ func (c *Client) send(ctx context.Context, r *route, j *Job) error {
 		if err := c.orders.jobs.Put(kv.Key(j.ID), *j); err != nil {
 			return err
 		}
+	}
+	if since := c.o.Now().Sub(j.Asked); !j.Asked.IsZero() && since < askGrace {
+		return c.later(j, fmt.Sprintf("the batch was asked for at %s and nobody said whether it is made; if it has not turned up by %s it is asked for again",
+			j.Asked.Format(time.RFC3339), j.Asked.Add(askGrace).Format(time.RFC3339)))
+	}
+	if ready, err := c.read(ctx, r, j); err != nil || !ready {
+		return err
+	}
+	j.Resent, j.Asked, j.Note = !j.Asked.IsZero(), c.o.Now().UTC().Round(0), ""
+	if err := c.orders.jobs.Put(kv.Key(j.ID), *j); err != nil {
+		return err
 	}
 	body := encode(map[string]any{
 		"input_file_id": j.File, "endpoint": r.profile.Batch.URL, "completion_window": "24h",
@@ -645,7 +679,12 @@ func (c *Client) send(ctx context.Context, r *route, j *Job) error {
 		return err
 	}
 	if resp.StatusCode >= 300 {
-		return refused(resp.StatusCode, reply)
+		no := refused("make a batch (POST /batches)", resp.StatusCode, reply)
+		if resp.StatusCode < 500 { // it says that there is none
+			j.Asked, j.Resent = time.Time{}, false
+			return errors.Join(no, c.orders.jobs.Put(kv.Key(j.ID), *j))
+		}
+		return no
 	}
 	at, err := ReadBatchJob(reply)
 	if err != nil {
@@ -654,6 +693,80 @@ func (c *Client) send(ctx context.Context, r *route, j *Job) error {
 	j.Batch, j.State = at.ID, at.State
 	return c.orders.jobs.Put(kv.Key(j.ID), *j)
 }
+
+// later leaves a job to a later run.
+func (c *Client) later(j *Job, note string) error {
+	j.State, j.Note = BatchWaiting, note
+	return c.orders.jobs.Put(kv.Key(j.ID), *j)
+}
+
+// mostReads is how often a run asks whether the service has read a file.
+const mostReads = 6
+
+// read waits until the service has read a job's file, where it has to. What takes longer is left to a later run.
+func (c *Client) read(ctx context.Context, r *route, j *Job) (ready bool, err error) {
+	if !r.profile.Batch.Reads {
+		return true, nil
+	}
+	for try := range mostReads {
+		body, status, err := c.batchGet(ctx, r, j.Model, "/files/"+url.PathEscape(j.File))
+		if err != nil {
+			return false, err
+		}
+		if status >= 300 {
+			return false, refused("look at the file "+j.File, status, body)
+		}
+		f, err := ReadBatchFile(body)
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(f.Status) {
+		case "error", "failed", "deleted", "canceled":
+			*j, err = c.giveBack(*j, fmt.Sprintf("the service could not read the file %s: %s", j.File, f.Status), &refusal{Reason: ReasonRejected, Detail: "the service could not read the file of the batch: " + f.Status})
+			return false, err
+		case "pending", "running", "notrunning":
+		default:
+			return true, nil
+		}
+		if err := c.o.Sleep(ctx, backoff(try, 0)); err != nil {
+			return false, err
+		}
+	}
+	return false, c.later(j, "the service is still reading the file; the next run makes the batch")
+}
+
+// cancelTwins cancels what the service made of a job beside its batch: the first asking was taken in after all.
+func (c *Client) cancelTwins(ctx context.Context, r *route, j *Job) error {
+	var twins []string
+	err := c.pages(ctx, r, j.Model, "/batches", nil, func(raw json.RawMessage) bool {
+		b, err := ReadBatchJob(raw)
+		var w wireMetadata
+		if err == nil && json.Unmarshal(raw, &w) == nil && w.Metadata[metadataKey] == j.ID && b.ID != j.Batch && !b.State.Ended() && !w.cancelling() {
+			twins = append(twins, b.ID)
+		}
+		return true
+	})
+	for _, id := range twins {
+		resp, doErr := c.batchDo(ctx, r, j.Model, http.MethodPost, "/batches/"+url.PathEscape(id)+"/cancel", nil, nil, 0, "")
+		if doErr != nil {
+			return doErr
+		}
+		resp.Body.Close()
+		if resp.StatusCode >= 300 {
+			return refused("cancel the batch "+id+", which the service made of the same file", resp.StatusCode, nil)
+		}
+		j.Note = "the service made the batch " + id + " of the same file too, late; it is cancelled"
+	}
+	return err
+}
+
+// wireMetadata is what a listing says of whose a batch is.
+type wireMetadata struct {
+	Status   string            `json:"status"`
+	Metadata map[string]string `json:"metadata"`
+}
+
+func (w wireMetadata) cancelling() bool { return w.Status == "cancelling" }
 
 // upload sends a job's requests as a file, streamed from the store in the order of their keys.
 func (c *Client) upload(ctx context.Context, r *route, j *Job) (BatchFile, error) {
@@ -678,7 +791,7 @@ func (c *Client) upload(ctx context.Context, r *route, j *Job) (BatchFile, error
 		return BatchFile{}, err
 	}
 	if resp.StatusCode >= 300 {
-		return BatchFile{}, refused(resp.StatusCode, body)
+		return BatchFile{}, refused("upload the file (POST /files)", resp.StatusCode, body)
 	}
 	return ReadBatchFile(body)
 }
@@ -758,7 +871,7 @@ func (c *Client) pages(ctx context.Context, r *route, model, path string, query 
 			return err
 		}
 		if status >= 300 {
-			return refused(status, body)
+			return refused("list "+path, status, body)
 		}
 		var page struct {
 			Data []json.RawMessage `json:"data"`
@@ -859,12 +972,28 @@ func (c *Client) batchDo(ctx context.Context, r *route, model, method, path stri
 
 // refusedError is a refusal of the Files or Batches interface.
 type refusedError struct {
+	what   string
 	status int
 	detail string
 }
 
-func (e *refusedError) Error() string { return fmt.Sprintf("status %d: %s", e.status, e.detail) }
+func (e *refusedError) Error() string {
+	text := fmt.Sprintf("%s: status %d: %s", e.what, e.status, cmp.Or(e.detail, "the reply is empty"))
+	if e.status == http.StatusNotFound || e.status == http.StatusMethodNotAllowed {
+		text += "; there seems to be no batch API at this address: look at base_url and, with Azure, api-version and whether the model is a batch deployment, or build without --batch"
+	}
+	return text
+}
 
-func refused(status int, body []byte) error {
-	return &refusedError{status, glimpse(body)}
+// forGood reports whether the same request is never taken: nothing was made, and asking again is no use.
+func (e *refusedError) forGood() bool {
+	switch e.status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+func refused(what string, status int, body []byte) error {
+	return &refusedError{what, status, glimpse(body)}
 }

@@ -31,6 +31,7 @@ type BatchAPI struct {
 	Bytes    int64   // most bytes of one file
 	URL      string  // that a line of the file names
 	Discount float64 // share of the usual price that is paid, where the price table names none
+	Reads    bool    // the service reads a file before a batch can be made of it, and its status is waited for
 }
 
 // Names of the field that bounds an answer. Some servers ignore the newer one without a word, some
