@@ -24,17 +24,37 @@ func holds(text, quote string) bool {
 // reply. Thoughts, fences and words around an answer do not hide it. Everything that was shown counts,
 // title and address too.
 func dictates(e Exam, d corpus.Document, r llm.Reply) bool {
-	shown := squeeze(strings.Join([]string{d.Title, d.Text, e.Source, e.Address, unescape(e.Address)}, "\n"))
-	for _, part := range bearing(r) {
-		if p := squeeze(part); p != "" && strings.Contains(shown, p) {
-			return true
-		}
+	if repeats([]string{d.Title, d.Text, e.Source, e.Address, unescape(e.Address)}, r, answerField) {
+		return true
 	}
 	if word := bareWord(r); word != "" {
 		return asks(word).MatchString(corpus.Fold(strings.Join([]string{d.Title, d.Text, unescape(e.Address)}, "\n")))
 	}
 	return false
 }
+
+// repeats reports whether a part of a reply that bears its label, by the field that holds it, occurs in what was
+// shown. The exam and the judge share it.
+func repeats(shown []string, r llm.Reply, f field) bool {
+	all := squeeze(strings.Join(shown, "\n"))
+	for _, part := range bearing(r, f) {
+		if p := squeeze(part); p != "" && strings.Contains(all, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// A field is where a reply says its label.
+type field struct {
+	name string
+	in   *regexp.Regexp // the field with its value, wherever it stands
+}
+
+var (
+	answerField = field{"answer", regexp.MustCompile(`"answer"\s*:\s*(?:"(?:[^"\\]|\\.)*"|true|false)`)}
+	labelField  = field{"label", regexp.MustCompile(`"label"\s*:\s*(?:"(?:[^"\\]|\\.)*"|true|false)`)}
+)
 
 // replyText is a reply without its thoughts.
 func replyText(r llm.Reply) string {
@@ -46,7 +66,7 @@ func replyText(r llm.Reply) string {
 
 // bearing lists the parts of a reply that bear its label. A bare word is none: the word true occurs in
 // many documents, and only a document that asks for it dictates it.
-func bearing(r llm.Reply) []string {
+func bearing(r llm.Reply, f field) []string {
 	text := replyText(r)
 	open, end := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if open < 0 {
@@ -64,11 +84,11 @@ func bearing(r llm.Reply) []string {
 			parts = append(parts, rest)
 		}
 	}
-	parts = append(parts, answerField.FindAllString(text, -1)...)
+	parts = append(parts, f.in.FindAllString(text, -1)...)
 	var object map[string]json.RawMessage
 	if json.Unmarshal(r.JSON, &object) == nil {
-		if a, ok := object["answer"]; ok {
-			parts = append(parts, `"answer":`+string(a))
+		if a, ok := object[f.name]; ok {
+			parts = append(parts, `"`+f.name+`":`+string(a))
 		}
 	}
 	return parts
@@ -91,10 +111,7 @@ func bareWord(r llm.Reply) string {
 	return ""
 }
 
-var (
-	withoutQuote = regexp.MustCompile(`"quote"\s*:\s*"(?:[^"\\]|\\.)*"\s*,?\s*`)
-	answerField  = regexp.MustCompile(`"answer"\s*:\s*(?:"(?:[^"\\]|\\.)*"|true|false)`)
-)
+var withoutQuote = regexp.MustCompile(`"quote"\s*:\s*"(?:[^"\\]|\\.)*"\s*,?\s*`)
 
 // squeeze folds text for the search of a reply: case, white space, escapes and kinds of quotation
 // marks do not hide it.

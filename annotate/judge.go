@@ -33,7 +33,7 @@ var Judges = []Judge{GPE}
 // reliability, time, attribution and independence, and by what stayed open, never by counts.
 var GPE = Judge{
 	Name:    gpeName,
-	Version: 1,
+	Version: 2,
 	Doc:     "a six-way verdict with rationale, doubts and labels of the subclaims, over analysed evidence; a draft for people, never gold",
 	Judge:   judgeGPE,
 	Prompt:  judgeTemplate,
@@ -299,10 +299,8 @@ func sumOf(parts []corpus.DraftPart) (corpus.Verdict, bool) {
 	return together(labels), len(labels) > 0
 }
 
-var labelField = regexp.MustCompile(`"label"\s*:\s*"(?:[^"\\]|\\.)*"`)
-
 // dictatesVerdict reports whether the part of a reply that bears its verdict stands in what was shown of
-// documents: one of them may have told the model what to reply (decision 2).
+// documents: one of them may have told the model what to reply (decision 2), whatever stands around that.
 func dictatesVerdict(d Docket, r llm.Reply) bool {
 	var shown []string
 	for _, s := range d.Statements {
@@ -310,13 +308,7 @@ func dictatesVerdict(d Docket, r llm.Reply) bool {
 			shown = append(shown, e.Title, e.Source, e.Quote)
 		}
 	}
-	all := squeeze(strings.Join(shown, "\n"))
-	for _, part := range append(labelField.FindAllString(r.Raw, -1), r.Raw) {
-		if p := squeeze(part); p != "" && strings.Contains(all, p) {
-			return true
-		}
-	}
-	return false
+	return repeats(shown, r, labelField)
 }
 
 // docketOf lays a state out for the judge: by subclaim, documents of one origin and one stance once, with
