@@ -187,6 +187,8 @@ func (r BuildReport) DemoText(dir string, took time.Duration) string {
 	}
 	if r.Pipeline.Ran == 0 && r.Release != nil && r.Release.Unchanged {
 		b.WriteString("  Nothing had changed: 0 requests, 0 calls.\n")
+	} else {
+		b.WriteString("  A broken page, a blocked page and a deleted post are there on purpose; above stands what became of them.\n")
 	}
 	fmt.Fprintf(&b, `
 Three things to try next:

@@ -104,7 +104,7 @@ type runLimits struct {
 func (l *runLimits) flags(cmd *cobra.Command, duration *time.Duration) {
 	f := cmd.Flags()
 	f.Float64Var(&l.usd, "max-usd", 0, "stop before this run spends more, above 0 (default: runtime.max_usd)")
-	f.IntVar(&l.calls, "max-calls", 0, "stop before this run makes more model calls, above 0; --replay makes none (default: runtime.max_calls)")
+	f.IntVar(&l.calls, "max-calls", 0, "stop before this run makes more model calls, above 0 (default: runtime.max_calls)")
 	f.DurationVar(duration, "max-duration", 0, "stop after this time, above 0 (default: no limit)")
 }
 

@@ -23,7 +23,7 @@ func (a *app) demoCommand() *cobra.Command {
 		Long: help(`Serve a small web of invented fact-checks and news on loopback, import a dump of invented posts, and build a
 corpus from them with the builtin model: real HTTP, real stages, a real release. DIR is assay-demo unless given; run it
 twice and nothing is done again. A broken page, a blocked page and a deleted post are part of the show.`,
-			statusError, statusUsage, statusLocked, statusInterrupted),
+			statusError, statusUsage, "3  partial: a page that is not broken on purpose failed", statusLocked, statusInterrupted),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "assay-demo"

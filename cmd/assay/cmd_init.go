@@ -15,7 +15,7 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "init DIR",
 		Short:   "Make a workspace with a commented " + assay.ConfigName,
-		Example: "  assay init my-corpus\n  assay init my-corpus --profile raguard",
+		Example: "  assay init my-corpus\n  assay init my-corpus --profile gpe",
 		Long: help(`Make the folder DIR with a commented assay.yaml. An existing assay.yaml is never touched.`,
 			statusError, statusUsage),
 		Args: cobra.ExactArgs(1),

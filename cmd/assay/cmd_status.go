@@ -16,12 +16,12 @@ func (a *app) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Say how fresh every stage is, or why one item is stale",
-		Example: "  assay status\n  assay status --why https://www.politifact.com/factchecks/...\n  assay status --why c_0123456789abcdef",
+		Example: "  assay status\n  assay status --all\n  assay status --why https://www.politifact.com/factchecks/...\n  assay status --why c_0123456789abcdef",
 		Long: help(`Count the items of every stage by reason: fresh, missing, version-changed, recipe-changed, input-changed,
 answer-changed, decided, failed-before, waiting, blocked. With --why, explain one item: a page address, a claim or
-pair id, or a table row. Many stages of one kind that are all missing or all fresh are one line, and so are sources that no run
-has anything to tell of; --all and --json name them. Works while a build runs, and where the workspace may not be
-written.`, statusError, statusUsage, statusLocked),
+pair id, or a table row. Many stages of one kind that are all missing or all fresh are one line, and so are sources
+that no run has anything to tell of; --all and --json name them. Works while a build runs, and where the workspace
+may not be written.`, statusError, statusUsage, statusLocked),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var s assay.StatusReport
