@@ -67,25 +67,19 @@ func (s SourceState) Text() string {
 	return "last good run " + s.Good.Format(time.RFC3339)
 }
 
-// SourcesText tells when sources were released last, a line each. Unless all is set, those that no run has
-// anything to tell of stand together.
+// SourcesText tells when sources were released last, a line each. Unless all is set, several that no run has
+// anything to tell of are one line.
 func SourcesText(list []SourceState, all bool) string {
 	var b strings.Builder
-	silent := map[string]int{} // by what there is to say of them
+	silent := slices.DeleteFunc(slices.Clone(list), func(s SourceState) bool { return !s.Good.IsZero() || s.Note != "" })
+	several := len(silent) > 1 && !all
 	for _, s := range list {
-		if s.Good.IsZero() && s.Note == "" && !all {
-			silent[s.Text()]++
-		} else {
+		if !several || !s.Good.IsZero() || s.Note != "" {
 			fmt.Fprintf(&b, "%s: %s\n", s.Source, s.Text())
 		}
 	}
-	for _, text := range sortedKeys(silent) {
-		i := slices.IndexFunc(list, func(s SourceState) bool { return s.Text() == text })
-		if silent[text] == 1 {
-			fmt.Fprintf(&b, "%s: %s\n", list[i].Source, text)
-		} else {
-			fmt.Fprintf(&b, "%d sources: %s (--all names them)\n", silent[text], text)
-		}
+	if several {
+		fmt.Fprintf(&b, "%d sources: %s (--all names them)\n", len(silent), silent[0].Text())
 	}
 	return b.String()
 }
