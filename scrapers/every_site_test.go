@@ -55,7 +55,9 @@ func ids(o outcome) (out []string) {
 }
 
 // reply reports whether a fixture is the reply of an interface, which is no page and names its own records.
-func (f fixture) reply() bool { return filepath.Ext(f.file) == ".reply" || bytes.HasPrefix(f.body, []byte("{")) }
+func (f fixture) reply() bool {
+	return filepath.Ext(f.file) == ".reply" || bytes.HasPrefix(f.body, []byte("{"))
+}
 
 // with returns a fixture with another body.
 func (f fixture) with(body string) fixture { f.body = []byte(body); return f }
