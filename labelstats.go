@@ -187,10 +187,15 @@ func agreementOf(pairs []compared) *Agreement {
 		most = max(most, counts[p.reference])
 	}
 	a := &Agreement{Majority: float64(most) / float64(len(pairs)), Baselines: baselines(reference, verdicts)}
-	for _, r := range stats.Readings(string(corpus.Supporting), string(corpus.Misleading)) {
-		k := stats.KappaReading(r, reference, other, stanceNames()...)
-		a.Readings = append(a.Readings, k.WithInterval(resampling(), replicates, 0.95))
+	readings := stats.Readings(string(corpus.Supporting), string(corpus.Misleading))
+	a.Readings = make([]stats.Agreement, len(readings))
+	var wg sync.WaitGroup
+	for i, r := range readings {
+		wg.Go(func() { // each draws for itself, a second for tens of thousands of pairs
+			a.Readings[i] = stats.KappaReading(r, reference, other, stanceNames()...).WithInterval(resampling(), replicates, 0.95)
+		})
 	}
+	wg.Wait()
 	return a
 }
 
