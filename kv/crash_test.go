@@ -100,6 +100,9 @@ func TestKilledWritersLoseNothing(t *testing.T) {
 			rng := rand.New(rand.NewPCG(3, 4))
 			dir := t.TempDir()
 			acked := map[string]bool{}
+			if testing.Short() {
+				rounds = 2
+			}
 			for round := range rounds {
 				c := startChild(t, task, dir)
 				for range 1 + rng.IntN(60) {
@@ -256,6 +259,9 @@ func storeBytes(t *testing.T, dir string) int64 {
 }
 
 func TestHD18RewritesGiveSpaceBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one writer alone, and hundreds of MiB: nothing for -short")
+	}
 	for name, c := range map[string]struct {
 		run  func(t *testing.T, dir string)
 		keep int // records of 1 MiB that must be left
