@@ -233,6 +233,9 @@ var otherWords = []map[string]string{
 // Rewording every instruction of a build changes neither what is found nor how it is labelled, while
 // the calls are others.
 func TestBuiltinDemoReworded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine alone, and long: nothing for -short")
+	}
 	w, _ := buildDemo(t, demoWeb(t), nil)
 	plain := seenPairs(t, w)
 	if len(plain) < 50 {
@@ -301,6 +304,9 @@ func share(t *testing.T, what string, part, n, percent int) {
 // The builtin model reads both sides: another claim's document mostly says nothing about a claim, and
 // the denied claim mostly has the other answer.
 func TestBuiltinDemoReadsClaimAndDocument(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine alone, and long: nothing for -short")
+	}
 	web := demoWeb(t)
 	w, _ := buildDemo(t, web, nil)
 	pairs := seenPairs(t, w)
@@ -378,6 +384,9 @@ var notRenamed = regexp.MustCompile(`^(I|ER|January|February|March|April|May|Jun
 // Renaming every entity of the demo, in claims, posts and pages alike, changes nothing of a build but
 // the names in it.
 func TestBuiltinDemoRenamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine alone, and long: nothing for -short")
+	}
 	rename := renamer()
 	read := func(name string) string {
 		data, err := demoFiles.ReadFile("demo/" + name)

@@ -199,6 +199,9 @@ func peak(t testing.TB) int64 {
 // page, then by other codings, stacked, and inside an archive; and the boundary, a body of exactly the
 // limit.
 func TestHD05Bombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine alone, and long: nothing for -short")
+	}
 	const limit = 10 << 20
 	small := int64(300 << 20)
 	var br, zs bytes.Buffer

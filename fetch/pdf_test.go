@@ -118,6 +118,9 @@ func TestPDFOutcomes(t *testing.T) {
 
 // A small file that unpacks to very much ends within its bounds and leaves the next reader alone.
 func TestPDFBomb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine alone, and long: nothing for -short")
+	}
 	var packed bytes.Buffer
 	w := zlib.NewWriter(&packed)
 	for range 400 {
