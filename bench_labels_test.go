@@ -47,17 +47,17 @@ func BenchmarkLabels(b *testing.B) {
 		stub := &labelStub{}
 		w := stub.workspace(b, claims, documents)
 		most := watchMemory()
-		first := measure(b, func() { buildLabels(b, w) })
+		first := measure(b, func() { buildUntil(b, w, KindLabel) })
 		calls := stub.calls.Load()
 		if want := int64(claims + documents); calls != want {
 			b.Fatalf("%d calls, want %d", calls, want)
 		}
-		again := measure(b, func() { buildLabels(b, w) })
+		again := measure(b, func() { buildUntil(b, w, KindLabel) })
 		extra := stub.calls.Load() - calls
 
 		protocol := &annotate.Protocols[0]
 		protocol.Version++
-		relabel := measure(b, func() { buildLabels(b, w) })
+		relabel := measure(b, func() { buildUntil(b, w, KindLabel) })
 		protocol.Version--
 		b.ReportMetric(float64(calls)*labelLatency.Seconds()/labelAtOnce/first.wall, "rate/ideal")
 		b.ReportMetric(1000*first.cpu/float64(calls), "cpu-ms/call")
@@ -72,17 +72,6 @@ func BenchmarkLabels(b *testing.B) {
 		}
 	}
 	b.ReportMetric(0, "ns/op")
-}
-
-func buildLabels(b *testing.B, w *Workspace) {
-	b.Helper()
-	rep, err := w.Build(b.Context(), BuildOptions{Until: KindLabel})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if rep.Partial() {
-		b.Fatalf("pairs failed: %+v", rep.Pipeline.Stages)
-	}
 }
 
 // A labelStub is the model: it takes its time, and answers by what is asked.

@@ -207,3 +207,15 @@ func benchWorkspace(b *testing.B, config string, overrides ...Override) *Workspa
 	}
 	return w
 }
+
+// buildUntil builds so far, and no item may fail.
+func buildUntil(b *testing.B, w *Workspace, kind string) {
+	b.Helper()
+	rep, err := w.Build(b.Context(), BuildOptions{Until: kind})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if rep.Partial() {
+		b.Fatalf("items failed: %+v", rep.Pipeline.Stages)
+	}
+}
