@@ -66,8 +66,8 @@ type Job struct {
 	Tokens   int        `json:"tokens"` // at most
 	Planned  time.Time  `json:"planned"`
 	File     string     `json:"file,omitzero"`   // id of the uploaded file
-	Asked    time.Time  `json:"asked,omitzero"`  // when the service was last asked to make the batch, and did not say whether it did
-	Resent   bool       `json:"resent,omitzero"` // asked again after askGrace: a batch of the first time may still turn up
+	Asked    time.Time  `json:"asked,omitzero"`  // when the service was asked to make the batch, and did not say whether it did
+	Undone   bool       `json:"undone,omitzero"` // the file was taken back, since no batch had turned up
 	Batch    string     `json:"batch,omitzero"`  // id that the service gave
 	State    BatchState `json:"state,omitzero"`  // as last seen
 	Answered int        `json:"answered"`        // answers taken
@@ -78,8 +78,11 @@ type Job struct {
 }
 
 // askGrace is how long a batch that was asked for and is in no list may still turn up: the service can take in
-// what a run asked for after that run was killed, and after the next one looked. Until then nothing is asked again.
+// what a run asked for after that run was killed, and after the next one looked. After it the file is taken back.
 const askGrace = 15 * time.Minute
+
+// window is how long a service works on a batch. One that is in no list after it answers nothing any more.
+const window = 24 * time.Hour
 
 // mostTries is how often a request is ordered before its item fails.
 const mostTries = 3
@@ -288,11 +291,6 @@ func (c *Client) take(ctx context.Context, r *route, j Job) (Job, error) {
 			return j, err
 		}
 	}
-	if j.Resent {
-		if err := c.cancelTwins(ctx, r, &j); err != nil {
-			return j, err
-		}
-	}
 	body, status, err := c.batchGet(ctx, r, j.Model, "/batches/"+url.PathEscape(j.Batch))
 	if err != nil {
 		return j, err
@@ -353,6 +351,9 @@ func (c *Client) failedJob(j Job, body []byte) (Job, error) {
 		} `json:"errors"`
 	}
 	_ = json.Unmarshal(body, &w) // ReadBatchJob read it already
+	if j.Undone {
+		return c.giveBack(j, "the batch turned up after its file was taken back, and answers nothing", nil)
+	}
 	why, full := "the service refused the file", false
 	for _, e := range w.Errors.Data {
 		why += fmt.Sprintf(": %s (%s)", e.Message, e.Code)
@@ -654,14 +655,13 @@ func (c *Client) create(ctx context.Context, r *route, j *Job) error {
 			return err
 		}
 	}
-	if since := c.o.Now().Sub(j.Asked); !j.Asked.IsZero() && since < askGrace {
-		return c.later(j, fmt.Sprintf("the batch was asked for at %s and nobody said whether it is made; if it has not turned up by %s it is asked for again",
-			j.Asked.Format(time.RFC3339), j.Asked.Add(askGrace).Format(time.RFC3339)))
+	if !j.Asked.IsZero() {
+		return c.undo(ctx, r, j)
 	}
 	if ready, err := c.read(ctx, r, j); err != nil || !ready {
 		return err
 	}
-	j.Resent, j.Asked, j.Note = !j.Asked.IsZero(), c.o.Now().UTC().Round(0), ""
+	j.Asked, j.Note = c.o.Now().UTC().Round(0), ""
 	if err := c.orders.jobs.Put(kv.Key(j.ID), *j); err != nil {
 		return err
 	}
@@ -681,7 +681,7 @@ func (c *Client) create(ctx context.Context, r *route, j *Job) error {
 	if resp.StatusCode >= 300 {
 		no := refused("make a batch (POST /batches)", resp.StatusCode, reply)
 		if resp.StatusCode < 500 { // it says that there is none
-			j.Asked, j.Resent = time.Time{}, false
+			j.Asked = time.Time{}
 			return errors.Join(no, c.orders.jobs.Put(kv.Key(j.ID), *j))
 		}
 		return no
@@ -735,38 +735,31 @@ func (c *Client) read(ctx context.Context, r *route, j *Job) (ready bool, err er
 	return false, c.later(j, "the service is still reading the file; the next run makes the batch")
 }
 
-// cancelTwins cancels what the service made of a job beside its batch: the first asking was taken in after all.
-func (c *Client) cancelTwins(ctx context.Context, r *route, j *Job) error {
-	var twins []string
-	err := c.pages(ctx, r, j.Model, "/batches", nil, func(raw json.RawMessage) bool {
-		b, err := ReadBatchJob(raw)
-		var w wireMetadata
-		if err == nil && json.Unmarshal(raw, &w) == nil && w.Metadata[metadataKey] == j.ID && b.ID != j.Batch && !b.State.Ended() && !w.cancelling() {
-			twins = append(twins, b.ID)
-		}
-		return true
-	})
-	for _, id := range twins {
-		resp, doErr := c.batchDo(ctx, r, j.Model, http.MethodPost, "/batches/"+url.PathEscape(id)+"/cancel", nil, nil, 0, "")
-		if doErr != nil {
-			return doErr
-		}
-		resp.Body.Close()
-		if resp.StatusCode >= 300 {
-			return refused("cancel the batch "+id+", which the service made of the same file", resp.StatusCode, nil)
-		}
-		j.Note = "the service made the batch " + id + " of the same file too, late; it is cancelled"
+// undo ends the doubt whether a batch that was asked for is made. Once its time is over, the file is taken back
+// first: of a file that is gone the service makes nothing, however late it takes the asking in. What is in no list
+// after that never answers, and its requests can be ordered again without being paid for twice.
+func (c *Client) undo(ctx context.Context, r *route, j *Job) error {
+	asked := fmt.Sprintf("the batch was asked for at %s and the service did not say whether it made it", j.Asked.Format(time.RFC3339))
+	since := c.o.Now().Sub(j.Asked)
+	if since < askGrace {
+		return c.later(j, fmt.Sprintf("%s; if it has not turned up by %s its file is taken back and its requests are ordered again", asked, j.Asked.Add(askGrace).Format(time.RFC3339)))
 	}
+	resp, err := c.batchDo(ctx, r, j.Model, http.MethodDelete, "/files/"+url.PathEscape(j.File), nil, nil, 0, "")
+	if err != nil {
+		return err
+	}
+	resp.Body.Close()
+	if gone := resp.StatusCode < 300 || resp.StatusCode == http.StatusNotFound; !gone && since < window {
+		return c.later(j, fmt.Sprintf("%s, and it does not let go of the file (DELETE: status %d); if it has not turned up by %s its requests are ordered again",
+			asked, resp.StatusCode, j.Asked.Add(window).Format(time.RFC3339)))
+	}
+	j.Undone = true
+	if err := c.adopt(ctx, r, j); err != nil || j.Batch != "" {
+		return err
+	}
+	*j, err = c.giveBack(*j, asked+"; its file is taken back, so that nothing is made of it any more", nil)
 	return err
 }
-
-// wireMetadata is what a listing says of whose a batch is.
-type wireMetadata struct {
-	Status   string            `json:"status"`
-	Metadata map[string]string `json:"metadata"`
-}
-
-func (w wireMetadata) cancelling() bool { return w.Status == "cancelling" }
 
 // upload sends a job's requests as a file, streamed from the store in the order of their keys.
 func (c *Client) upload(ctx context.Context, r *route, j *Job) (BatchFile, error) {
@@ -847,7 +840,7 @@ func (c *Client) adopt(ctx context.Context, r *route, j *Job) error {
 			Metadata map[string]string `json:"metadata"`
 		}
 		if json.Unmarshal(raw, &b) == nil && (b.Metadata[metadataKey] == j.ID || b.File == j.File) {
-			j.Batch = b.ID
+			j.Batch, j.Note = b.ID, ""
 		}
 		return j.Batch == ""
 	})

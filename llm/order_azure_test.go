@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,16 +19,19 @@ type azureBatches struct {
 	t  *testing.T
 	mu sync.Mutex
 
-	reads   int    // looks at a file until it is processed
-	status  string // of a file that was read
-	lines   string
-	job     string   // metadata of the batch that was asked for
-	batches []string // ids, by state below
-	state   map[string]string
-	created int
-	hang    bool // takes a request to make a batch and says nothing
-	none    bool // has no batches
-	asked   []string
+	reads     int    // looks at a file until it is processed
+	status    string // of a file that was read
+	lines     string
+	job       string   // metadata of the batch that was asked for
+	batches   []string // ids, by state below
+	state     map[string]string
+	created   int
+	withdrawn bool   // its file is deleted
+	onDelete  func() // what happens just before
+	keeps     bool   // does not let a file be deleted
+	hang      bool   // takes a request to make a batch and says nothing
+	none      bool   // has no batches
+	asked     []string
 }
 
 func (a *azureBatches) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -86,10 +88,16 @@ func (a *azureBatches) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			list = append(list, a.batch(id))
 		}
 		reply(`{"data":[%s],"has_more":false}`, strings.Join(list, ","))
-	case strings.HasSuffix(path, "/cancel"):
-		id := strings.TrimSuffix(strings.TrimPrefix(path, "POST /openai/batches/"), "/cancel")
-		a.state[id] = "cancelling"
-		reply("%s", a.batch(id))
+	case path == "DELETE /openai/files/file-in":
+		if a.keeps {
+			rw.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		a.withdrawn = true
+		if a.onDelete != nil {
+			a.onDelete()
+		}
+		rw.WriteHeader(http.StatusNoContent)
 	case strings.HasPrefix(path, "GET /openai/batches/"):
 		reply("%s", a.batch(strings.TrimPrefix(path, "GET /openai/batches/")))
 	case path == "GET /openai/files/file-out/content":
@@ -232,37 +240,52 @@ func (a *azureBatches) with(do func()) {
 	do()
 }
 
-// A batch that the service takes in after the run that asked for it died, and after the next run looked, is adopted
-// and not ordered again. One that turns up later still is cancelled.
+// What a service that did not reply made of an asking for a batch is adopted, however late it turns up, or its file
+// is taken back before the requests are ordered again: they are never paid for twice.
 func TestBatchTakenInLate(t *testing.T) {
-	for name, late := range map[string]time.Duration{"within the grace": 2 * time.Minute, "after it": askGrace + time.Minute} {
+	const never = 0
+	for name, tt := range map[string]struct {
+		made     time.Duration // after the asking, if the service still can make something of the file
+		keeps    bool          // the service does not delete files
+		created  int           // askings that the service got
+		waits    time.Duration // until the order has a batch
+		withdraw bool
+	}{
+		"within the grace":                     {made: 2 * time.Minute, created: 1, waits: 3 * time.Minute},
+		"never":                                {made: never, created: 2, waits: askGrace + time.Minute, withdraw: true},
+		"after the file was taken back":        {made: askGrace + 5*time.Minute, created: 2, waits: askGrace + time.Minute, withdraw: true},
+		"late, of a file that cannot be taken": {made: 3 * time.Hour, keeps: true, created: 1, waits: 4 * time.Hour},
+		"never, of a file that cannot be":      {made: never, keeps: true, created: 2, waits: window + time.Minute},
+	} {
 		t.Run(name, func(t *testing.T) {
 			a, now, run := azureLab(t, "?api-version=2024-10-21")
-			a.with(func() { a.hang = true })
+			a.with(func() { a.hang, a.keeps = true, tt.keeps })
+			start := now.now()
 			if _, _, err := a.order(run()); err == nil {
 				t.Fatal("a request without a reply is no error")
 			}
 			a.with(func() { a.hang = false })
-			pass := func(d time.Duration) {
+			at := func(d time.Duration) {
 				now.mu.Lock()
 				defer now.mu.Unlock()
-				now.t = now.t.Add(d)
+				now.t = start.Add(d)
 			}
-			pass(time.Minute)
-			if _, job, err := a.order(run()); err != nil || job.Batch != "" || !strings.Contains(job.Note, "if it has not turned up by") {
-				t.Fatalf("before the service made it: %+v, %v", job, err)
+			late := func(d time.Duration) {
+				a.with(func() {
+					if tt.made != never && tt.made <= d && !a.withdrawn && len(a.batches) == 0 {
+						a.add("validating")
+					}
+				})
 			}
-			pass(late)
-			if late < askGrace {
-				a.with(func() { a.add("validating") })
+			for _, d := range []time.Duration{time.Minute, min(2*time.Hour, tt.waits-2*time.Minute), tt.waits} {
+				at(d)
+				late(d)
+				_, job, err := a.order(run())
+				if err != nil || (job.Batch == "batch_0") != (d == tt.waits) || d < tt.waits && !strings.Contains(job.Note, "if it has not turned up by") {
+					t.Fatalf("after %s: %+v, %v", d, job, err)
+				}
 			}
-			_, job, err := a.order(run())
-			if err != nil || job.Batch != "batch_0" {
-				t.Fatalf("%+v, %v", job, err)
-			}
-			if late > askGrace {
-				a.with(func() { a.add("validating") }) // the first one, after all
-			}
+			late(tt.made)
 			a.with(func() { a.state["batch_0"] = "completed" })
 			reply, job, err := a.order(run())
 			if err != nil || reply.JSON == nil || job.Answered != 1 {
@@ -270,12 +293,28 @@ func TestBatchTakenInLate(t *testing.T) {
 			}
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			switch {
-			case late < askGrace && (a.created != 1 || len(a.batches) != 1):
-				t.Errorf("asked %d times for %d batches", a.created, len(a.batches))
-			case late > askGrace && (a.created != 2 || a.state["batch_1"] != "cancelling" || !slices.Contains(a.asked, "POST /openai/batches/batch_1/cancel")):
-				t.Errorf("asked %d times; the late one is %s", a.created, a.state["batch_1"])
+			if a.created != tt.created || len(a.batches) != 1 || a.withdrawn != tt.withdraw {
+				t.Errorf("asked %d times for %d batches; file taken back: %t", a.created, len(a.batches), a.withdrawn)
 			}
 		})
+	}
+}
+
+// A batch that the service made before its file was taken back is adopted; if it fails for want of the file, its
+// requests are ordered again.
+func TestBatchMadeBeforeItsFileWasTakenBack(t *testing.T) {
+	a, now, run := azureLab(t, "?api-version=2024-10-21")
+	a.with(func() { a.hang = true })
+	if _, _, err := a.order(run()); err == nil {
+		t.Fatal("a request without a reply is no error")
+	}
+	a.with(func() { a.hang, a.onDelete = false, func() { a.add("failed") } })
+	now.sleep(t.Context(), askGrace+time.Minute)
+	if _, job, err := a.order(run()); err != nil || job.Batch != "batch_1" {
+		t.Fatalf("%+v, %v", job, err)
+	}
+	a.with(func() { a.state["batch_1"] = "completed" })
+	if reply, job, err := a.order(run()); err != nil || reply.JSON == nil || job.Answered != 1 {
+		t.Errorf("the answer: %+v, %+v, %v", reply, job, err)
 	}
 }
