@@ -32,7 +32,8 @@ fuzz:
 		done; \
 	done
 
-# Archives, charsets and dates beside reference libraries of Python, which are installed into .interop.
+# Archives, charsets and dates beside reference libraries of Python, and searches through a real SearXNG; both are
+# installed into .interop.
 interop: build
 	.ci/interop $(BIN)
 

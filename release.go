@@ -23,6 +23,7 @@ import (
 	"assay/llm"
 	"assay/output"
 	"assay/pipeline"
+	"assay/planner"
 	"assay/scrapers"
 )
 
@@ -64,6 +65,9 @@ type collector struct {
 	drafts map[string]corpus.Verdict // by claim
 	panel  map[string]panelled       // by claim and document
 }
+
+// withheldSearch is what a search whose engine refused it counts as among what a release lacks.
+const withheldSearch = "search"
 
 // omissions count what a walk leaves out, by what it is and why, each item once.
 type omissions struct {
@@ -179,6 +183,12 @@ func (c *collector) visitor() visitor {
 			return nil
 		},
 		trace: func(claim corpus.Claim, t corpus.Trace, _ []corpus.Link) error {
+			failed, _ := planner.FailedSearches(t)
+			for i, s := range failed {
+				if err := c.withheld.add(withheldSearch, fmt.Sprint(claim.ID, " ", i), s.Action+" "+s.Outcome); err != nil {
+					return err
+				}
+			}
 			for _, cand := range t.Candidates {
 				if kind := leakDropped(cand.Reason); kind != "" {
 					if err := c.withheld.add("evidence", claim.ID+" "+cand.DocumentID, kind); err != nil {
@@ -458,6 +468,15 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	}
 	if projection.Warning != "" {
 		f.Warnings = append(f.Warnings, "projection "+projection.Name+": "+projection.Warning)
+	}
+	missed := 0
+	for what, n := range f.Withheld {
+		if strings.HasPrefix(what, withheldSearch+": ") {
+			missed += n
+		}
+	}
+	if missed > 0 {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("searches that their engines refused: %d; what these would have found is missing, and assay show CLAIM --trace tells why", missed))
 	}
 	var builtin []string
 	for _, m := range models {

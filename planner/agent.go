@@ -156,6 +156,21 @@ func (e *ToolError) Error() string { return fmt.Sprintf("use %s: %v", e.Tool, e.
 // Unwrap returns the cause.
 func (e *ToolError) Unwrap() error { return e.Err }
 
+// An UnansweredError says that no engine answered any search for a claim.
+type UnansweredError struct {
+	First corpus.Step // the first search
+}
+
+func (e *UnansweredError) Error() string {
+	return "no search was answered; the first: " + e.First.Answer
+}
+
+// FailureClass tells that another run may succeed, once the engine is mended.
+func (e *UnansweredError) FailureClass() string { return "transient" }
+
+// outcomeFailed begins the outcome of a step that failed; what follows says how.
+const outcomeFailed = "failed: "
+
 // An agent is one search under way.
 type agent struct {
 	env   Env
@@ -191,10 +206,35 @@ func explore(ctx context.Context, env Env, s Settings, c corpus.Claim) (corpus.T
 			break
 		}
 	}
+	if err := a.unanswered(); err != nil {
+		return corpus.Trace{}, fmt.Errorf("plan %s: %w", c.ID, err)
+	}
 	a.trace.Subclaims = a.st.subclaims
 	a.trace.Evidence = a.st.exhibits()
 	a.trace.Candidates = a.candidates()
 	return a.trace, nil
+}
+
+// unanswered is the error of a search all of whose engines refused to search. That they found nothing says nothing
+// about the claim.
+func (a *agent) unanswered() error {
+	if failed, searches := FailedSearches(a.trace); len(failed) > 0 && len(failed) == searches {
+		return &UnansweredError{failed[0]}
+	}
+	return nil
+}
+
+// FailedSearches tells which searches of a trace were refused by their engines, and of how many.
+func FailedSearches(t corpus.Trace) (failed []corpus.Step, searches int) {
+	for _, s := range t.Steps {
+		if tool, err := ToolNamed(s.Action); err != nil || !tool.searches() {
+			continue
+		}
+		if searches++; strings.HasPrefix(s.Outcome, outcomeFailed) {
+			failed = append(failed, s)
+		}
+	}
+	return failed, searches
 }
 
 // over says why the search has to end before another step is taken, or "".
@@ -556,11 +596,11 @@ func (a *agent) outcome(s *corpus.Step, err error) error {
 	case errors.As(err, &stops) && stops.StopsRun(): // no key, no account, no settings
 		return err
 	case errors.As(err, &bad):
-		s.Outcome = "failed: " + bad.Reason
+		s.Outcome = outcomeFailed + bad.Reason
 		s.Answer = bad.Err.Error()
 		return nil
 	case errors.As(err, &class) && (class.FailureClass() == "permanent" || class.FailureClass() == "blocked"):
-		s.Outcome = "failed: " + class.FailureClass()
+		s.Outcome = outcomeFailed + class.FailureClass()
 		s.Answer = err.Error()
 		return nil
 	}

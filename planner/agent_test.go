@@ -106,6 +106,14 @@ func (l *library) env(m Model) Env {
 // explores runs the agentic search over the library.
 func (l *library) explores(t *testing.T, m Model, claim string, change func(*Agent)) corpus.Trace {
 	t.Helper()
+	trace, err := l.explore(t, m, claim, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trace
+}
+
+func (l *library) explore(t *testing.T, m Model, claim string, change func(*Agent)) (corpus.Trace, error) {
 	was := Backends
 	Backends = append(slices.Clone(Backends), Backend{Name: "library", Search: l.search})
 	defer func() { Backends = was }()
@@ -113,11 +121,7 @@ func (l *library) explores(t *testing.T, m Model, claim string, change func(*Age
 	if change != nil {
 		change(&caps)
 	}
-	trace, err := Plan(t.Context(), l.env(m), Settings{Policy: PolicyAgent, Agent: &caps}, corpus.Claim{ID: "c_1", Text: claim, StatedDate: "2021-06-01"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return trace
+	return Plan(t.Context(), l.env(m), Settings{Policy: PolicyAgent, Agent: &caps}, corpus.Claim{ID: "c_1", Text: claim, StatedDate: "2021-06-01"})
 }
 
 const (
@@ -291,14 +295,10 @@ func TestAgentIsBounded(t *testing.T) {
 	if trace := bridgeLibrary().explores(t, never, bridge, nil); trace.Stop != StopRepeats || len(trace.Steps) > 3 {
 		t.Errorf("endless repeats end with %s after %s", trace.Stop, actions(trace))
 	}
-	trace := (&library{fails: &APIError{API: "library", Reason: ReasonBadRequest}}).explores(t, &director{}, bridge, nil)
-	if trace.Stop != StopNothing && trace.Stop != StopActions {
-		t.Errorf("a tool that always fails ends with %s after %s", trace.Stop, actions(trace))
-	}
-	for _, s := range trace.Steps {
-		if s.Action != "stop" && !strings.HasPrefix(s.Outcome, "failed: ") {
-			t.Errorf("step %+v", s)
-		}
+	_, err := (&library{fails: &APIError{API: "library", Reason: ReasonBadRequest, Detail: "no such thing"}}).explore(t, &director{}, bridge, nil)
+	var unanswered *UnansweredError
+	if !errors.As(err, &unanswered) || unanswered.First.Action != webSupportTool.Name || !strings.Contains(err.Error(), "no search was answered; the first: use web_support with \"Marsh Bridge Ostrow closed 14 months\": ask library for : bad_request: no such thing") {
+		t.Errorf("where every tool always fails: %v", err)
 	}
 	refuses := &director{says: func(ActVars) (string, llm.Outcome) { return "", llm.OutcomeRefused }}
 	if trace := bridgeLibrary().explores(t, refuses, bridge, nil); trace.Stop != StopSufficient {
@@ -521,9 +521,13 @@ func TestAgentIsNotFooled(t *testing.T) {
 	} {
 		for _, l := range []*library{bridgeLibrary(), {empty: true}, {fails: &APIError{API: "library", Reason: ReasonBadRequest}}} {
 			d := &director{says: says}
-			trace := l.explores(t, d, bridge, nil)
-			if trace.Stop == "" || len(trace.Steps) > 8 || d.asks > 8+30 {
-				t.Errorf("%s ends with %q after %d steps and %d calls", name, trace.Stop, len(trace.Steps), d.asks)
+			trace, err := l.explore(t, d, bridge, nil)
+			var unanswered *UnansweredError
+			if l.fails != nil && errors.As(err, &unanswered) && d.asks <= 8+30 {
+				continue
+			}
+			if err != nil || trace.Stop == "" || len(trace.Steps) > 8 || d.asks > 8+30 {
+				t.Errorf("%s ends with %q, %v after %d steps and %d calls", name, trace.Stop, err, len(trace.Steps), d.asks)
 			}
 			for _, s := range trace.Steps {
 				if s.Outcome == "" || s.By == "guard" && s.Refused == "" {
