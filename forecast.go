@@ -235,7 +235,7 @@ func (k *walk) forecast(f *foresight, rep pipeline.Report) (*Forecast, error) {
 		}
 	}
 	for _, kind := range sortedKeys(more) {
-		role := roleOf[kind]
+		role := k.roleOf(kind)
 		name := k.stageNamed(kind)
 		s := of(name)
 		s.Items.High += more[kind]
@@ -254,7 +254,7 @@ func (k *walk) forecast(f *foresight, rep pipeline.Report) (*Forecast, error) {
 		x := llm.Foreseen{Stage: d.stage, Role: d.as, Endpoint: m.Endpoint, Model: m.Model, Longest: cmp.Or(m.MaxTokens, llm.DefaultMaxTokens)}
 		like := x
 		if len(found[d.stage]) == 0 && !pasts[pastOf(x)].Enough() {
-			like.Stage, like.Role = d.like, roleOf[kindOf(d.like)]
+			like.Stage, like.Role = d.like, k.roleOf(kindOf(d.like))
 		}
 		each := k.promptOf(like, found, pasts, assume)
 		k.addMore(s, x, d.items*d.calls, each, pasts, assume)
@@ -303,8 +303,13 @@ func (k *walk) promptOf(x llm.Foreseen, found map[string][]llm.Foreseen, pasts m
 	return each
 }
 
-// roleOf is the role of the model that a kind of stage asks.
-var roleOf = map[string]string{KindExtract: "extract", KindCategory: "category", KindPlan: "keywords", KindZero: "zero", KindLabel: "annotate", KindJudge: "judge"}
+// roleOf is the role of the model that a kind of stage asks; a search step by step asks others besides.
+func (k *walk) roleOf(kind string) string {
+	if kind == KindPlan && k.w.Config.Recipe.agentic() {
+		return "plan"
+	}
+	return map[string]string{KindExtract: "extract", KindCategory: "category", KindPlan: "keywords", KindZero: "zero", KindLabel: "annotate", KindJudge: "judge"}[kind]
+}
 
 // stageNamed is the stage of a kind that this recipe runs.
 func (k *walk) stageNamed(kind string) string {
@@ -367,7 +372,7 @@ func (k *walk) priced(s *StageForecast, x llm.Foreseen, calls, prompt llm.Range,
 		assume("up to %.0f %% of answers are asked for once more", againShare*100)
 	}
 	if k.w.Config.Recipe.agentic() && kindOf(s.Stage) == KindPlan {
-		steps := float64(2 * cmp.Or(k.w.Config.Recipe.Planner.Agent.MaxActions, 8))
+		steps := float64(k.w.agentSettings().Agent.MostCalls())
 		calls.High, prompt.High = calls.High*steps, prompt.High*steps
 		assume("%s: a search step by step takes up to %.0f calls a claim, of which the first is known", s.Stage, steps)
 	}

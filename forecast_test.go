@@ -3,6 +3,7 @@ package assay
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -208,29 +209,42 @@ func TestForecastOfAnEmptyWorkspace(t *testing.T) {
 
 // What a later stage needs is a range while the stage before it waits for an answer.
 func TestForecastOfLaterStages(t *testing.T) {
-	stub, asked := stubModel(t)
-	f := newFolder(t, t.TempDir())
-	f.write(ConfigName, strings.Replace(fmt.Sprintf(modelConfig, stub.URL), "evidence: [pairs]", "evidence: [search]", 1))
-	f.load("pairs", f.write("lines.jsonl", pairLine(1, "true")+pairLine(2, "false")))
-	w, err := Open(t.Context(), f.dir, OpenOptions{Offline: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	rep, err := w.Build(t.Context(), BuildOptions{DryRun: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for _, s := range rep.Forecast.Stages {
-		got[s.Stage] = count(s.Items) + " items, " + count(s.Calls) + " calls"
-	}
-	for stage, want := range map[string]string{"plan/raguard": "2 items, 2–3 calls", "zero/raguard": "0–2 items, 0–3 calls", "label/raguard": "0–20 items, 0–22 calls"} {
-		if got[stage] != want {
-			t.Errorf("%s: %s, want %s\n%s", stage, got[stage], want, rep.Forecast.Text())
-		}
-	}
-	if asked.Load() != 0 {
-		t.Errorf("asked %d times", asked.Load())
+	for name, tt := range map[string]struct {
+		recipe string
+		want   map[string]string
+	}{
+		"by keywords": {"evidence: [search]", map[string]string{
+			"plan/raguard": "2 items, 2–3 calls", "zero/raguard": "0–2 items, 0–3 calls", "label/raguard": "0–20 items, 0–22 calls",
+		}},
+		"step by step, with drafts": {"evidence: [search]\n  planner: {policy: gpe, agent: {engines: {\"*\": local}, max_actions: 4, per_action: 2}}\n  judge: gpe", map[string]string{
+			"plan/gpe": "2 items, 2–39 calls", "zero/raguard": "0–2 items, 0–3 calls", "label/raguard": "0–60 items, 0–66 calls", "judge/gpe": "0–2 items, 0–3 calls",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stub, asked := stubModel(t)
+			f := newFolder(t, t.TempDir())
+			config := strings.Replace(fmt.Sprintf(modelConfig, stub.URL), "evidence: [pairs]", tt.recipe, 1)
+			f.write(ConfigName, strings.Replace(config, "  models:\n", "  models:\n    judge: {endpoint: stub, model: stub-1, max_tokens: 900}\n", 1))
+			f.load("pairs", f.write("lines.jsonl", pairLine(1, "true")+pairLine(2, "false")))
+			w, err := Open(t.Context(), f.dir, OpenOptions{Offline: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			rep, err := w.Build(t.Context(), BuildOptions{DryRun: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for _, s := range rep.Forecast.Stages {
+				got[s.Stage] = count(s.Items) + " items, " + count(s.Calls) + " calls"
+			}
+			if !maps.Equal(got, tt.want) {
+				t.Errorf("%v, want %v\n%s", got, tt.want, rep.Forecast.Text())
+			}
+			if asked.Load() != 0 {
+				t.Errorf("asked %d times", asked.Load())
+			}
+		})
 	}
 }

@@ -263,11 +263,20 @@ func (r Report) Text() string {
 		line(&b, s.Name, "excluded", tally(s.Exclusions))
 		line(&b, s.Name, "failed", tally(s.Failures))
 		for _, f := range s.Examples {
-			fmt.Fprintf(&b, "  %s: %s: %s\n", f.Key, f.Class, strings.Join(strings.Fields(f.Reason), " "))
+			fmt.Fprintf(&b, "  %s: %s: %s\n", f.Key, f.Class, f.why())
 		}
 	}
 	fmt.Fprintf(&b, "took %s\n", r.Wall.Round(time.Millisecond))
 	return b.String()
+}
+
+// why is the reason on one line, without the item's name at its beginning, where an error wrote it.
+func (f FailedItem) why() string {
+	text := strings.Join(strings.Fields(f.Reason), " ")
+	if doing, rest, named := strings.Cut(text, " "+f.Key+": "); named && !strings.Contains(doing, " ") {
+		return rest
+	}
+	return text
 }
 
 // Status is the report of an Explain walk for people: for every stage the items by reason.

@@ -125,6 +125,13 @@ func (a *Agent) engine(tool string) string {
 // mirrors republish fact-checks and corpora made of them.
 var mirrors = []string{"huggingface.co", "kaggle.com", "paperswithcode.com", "zenodo.org", "figshare.com"}
 
+// MostCalls is how many calls of models a search under these settings takes at most: for what is chosen, read, and
+// taken apart, without answers that are asked for again.
+func (a Agent) MostCalls() int {
+	a.complete()
+	return a.MaxActions*(1+a.PerAction) + 1
+}
+
 func (a *Agent) complete() {
 	for _, n := range []struct {
 		value *int
