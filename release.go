@@ -66,8 +66,8 @@ type collector struct {
 	panel  map[string]panelled       // by claim and document
 }
 
-// withheldSearch is what a search whose engine refused it counts as among what a release lacks.
-const withheldSearch = "search"
+// withheldAction is what an action of a search that its engine refused counts as among what a release lacks.
+const withheldAction = "action"
 
 // omissions count what a walk leaves out, by what it is and why, each item once.
 type omissions struct {
@@ -185,7 +185,7 @@ func (c *collector) visitor() visitor {
 		trace: func(claim corpus.Claim, t corpus.Trace, _ []corpus.Link) error {
 			failed, _ := planner.FailedSearches(t)
 			for i, s := range failed {
-				if err := c.withheld.add(withheldSearch, fmt.Sprint(claim.ID, " ", i), s.Action+" "+s.Outcome); err != nil {
+				if err := c.withheld.add(withheldAction, fmt.Sprint(claim.ID, " ", i), s.Action+" "+s.Outcome); err != nil {
 					return err
 				}
 			}
@@ -471,7 +471,7 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	}
 	missed := 0
 	for what, n := range f.Withheld {
-		if strings.HasPrefix(what, withheldSearch+": ") {
+		if strings.HasPrefix(what, withheldAction+": ") {
 			missed += n
 		}
 	}

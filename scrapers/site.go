@@ -14,6 +14,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -280,6 +281,10 @@ func listingResponse(ctx context.Context, f Fetcher, address string) (response, 
 		}
 	})
 	if err := c.Visit(address); err != nil {
+		var outer *url.Error // of net/http; what it holds names method and address by itself
+		if errors.As(err, &outer) {
+			err = outer.Err
+		}
 		return response{}, fmt.Errorf("discover %s: %w", address, err)
 	}
 	if out == nil {
