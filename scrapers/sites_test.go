@@ -17,6 +17,7 @@ import (
 	"assay/fetch"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -64,8 +65,8 @@ func (f fixture) page(t *testing.T) *fetch.Page {
 
 func fixtures(t *testing.T, site string) []fixture {
 	t.Helper()
-	if web, err := os.ReadFile(filepath.Join("testdata", site+".web")); err == nil {
-		return webFixtures(t, site, string(web))
+	if web, err := txtar.ParseFile(filepath.Join("testdata", site+".web")); err == nil {
+		return webFixtures(t, site, web)
 	}
 	dir := filepath.Join("testdata", site)
 	rows, err := os.ReadFile(filepath.Join(dir, "pages.tsv"))
@@ -100,23 +101,15 @@ func fixtures(t *testing.T, site string) []fixture {
 	return out
 }
 
-// webFixtures reads a small web: after each line "-- file address --" stands what is there.
-func webFixtures(t *testing.T, site, web string) []fixture {
+// webFixtures reads a small web, an archive whose files are named by file and address.
+func webFixtures(t *testing.T, site string, web *txtar.Archive) (out []fixture) {
 	t.Helper()
-	var out []fixture
-	for _, line := range strings.SplitAfter(web, "\n") {
-		if head, ok := strings.CutSuffix(strings.TrimSuffix(line, "\n"), " --"); ok && strings.HasPrefix(head, "-- ") {
-			file, address, ok := strings.Cut(strings.TrimPrefix(head, "-- "), " ")
-			if !ok {
-				t.Fatalf("testdata/%s.web: %q is not file and address", site, line)
-			}
-			out = append(out, fixture{file: file, address: address})
-			continue
+	for _, f := range web.Files {
+		file, address, ok := strings.Cut(f.Name, " ")
+		if !ok {
+			t.Fatalf("testdata/%s.web: %q is not file and address", site, f.Name)
 		}
-		if len(out) == 0 {
-			t.Fatalf("testdata/%s.web does not begin with a file", site)
-		}
-		out[len(out)-1].body = append(out[len(out)-1].body, line...)
+		out = append(out, fixture{file: file, address: address, body: f.Data})
 	}
 	return out
 }
