@@ -75,6 +75,7 @@ func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		{"what is named twice", "recipe: {entities: {of: [claims, claims]}}\n", `recipe.entities.of: "claims" stands twice; name it once`},
 		{"a site twice", "recipe: {sites: [afp, who, afp]}\n", `recipe.sites: "afp" stands twice; name it once`},
 		{"a panel of nobody", "recipe: {label: {panel: {pairs: 100}}}\n", "recipe.label.panel.pairs: there is no panel without annotators"},
+		{"a panel of nobody by name", "recipe: {label: {panel: {annotators: [], pairs: 100}}}\n", "recipe.label.panel.pairs: there is no panel without annotators"},
 		{"what nobody agrees on", "recipe: {label: {panel: {consensus: unanimous}}}\n", "recipe.label.panel.consensus: there is no panel without annotators"},
 		{"a judge without evidence", "recipe: {judge: gpe}\n", "recipe.judge: a verdict is drafted from what a search step by step found: set recipe.planner.policy to gpe"},
 		{"a judge of a profile that is told apart", "recipe: {profile: gpe, judge: gpe, planner: {policy: raguard}}\n", "recipe.judge: a verdict is drafted"},

@@ -375,7 +375,7 @@ func (c *Config) checkPanel(said func(key string) bool, bad func(key, format str
 	p := c.Recipe.Label.Panel
 	oneOf("recipe.label.panel.consensus", p.Consensus, ConsensusMajority, ConsensusUnanimous)
 	for _, key := range []string{"recipe.label.panel.pairs", "recipe.label.panel.consensus"} {
-		if said(key) && !said("recipe.label.panel.annotators") {
+		if said(key) && len(p.Annotators) == 0 {
 			bad(key, "there is no panel without annotators: name roles of recipe.models under recipe.label.panel.annotators, or leave this out")
 		}
 	}
