@@ -154,7 +154,13 @@ func (a Agreement) Text() string {
 	for _, r := range a.Readings {
 		fmt.Fprintf(&b, "  %s\n", r)
 	}
-	b.WriteString(baselineText(a.Baselines))
+	if len(a.Baselines) > 0 {
+		of := "the published labels"
+		if a.Other != "" {
+			of = "the labels of " + a.Reference
+		}
+		fmt.Fprintf(&b, "constant answers against %s, in the readings of the lines above:\n%s", of, baselineText(a.Baselines))
+	}
 	if len(a.Readings) > 0 {
 		fmt.Fprintf(&b, "confusion, %s:\n%s", rows, a.Readings[0].Confusion)
 	}
