@@ -13,6 +13,7 @@ import (
 
 	"assay/kv"
 	"assay/llm"
+	"assay/pipeline"
 )
 
 // modelConfig has imported pairs labelled by a stub at an address.
@@ -246,5 +247,17 @@ func TestForecastOfLaterStages(t *testing.T) {
 				t.Errorf("asked %d times", asked.Load())
 			}
 		})
+	}
+}
+
+// A dry run tells dozens of sites that were never asked in one line, as status does.
+func TestDryRunFoldsSites(t *testing.T) {
+	var rep BuildReport
+	for i := range 40 {
+		rep.Pipeline.Stages = append(rep.Pipeline.Stages, pipeline.StageReport{Name: fmt.Sprintf("discover/site%02d", i), Reasons: map[pipeline.Reason]int{pipeline.Missing: 2}})
+	}
+	want := "stage            items  missing\ndiscover/* (40)     80       80\n"
+	if got := rep.Text(true); got != want {
+		t.Errorf("a dry run tells:\n%s\nwant:\n%s", got, want)
 	}
 }

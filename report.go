@@ -15,7 +15,7 @@ import (
 func (r BuildReport) Text(dryRun bool) string {
 	var b strings.Builder
 	if dryRun {
-		b.WriteString(r.Pipeline.Status())
+		b.WriteString(r.Pipeline.Folded().Status())
 		if r.Forecast != nil {
 			b.WriteString(r.Forecast.Text())
 		}

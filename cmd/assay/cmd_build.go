@@ -34,7 +34,7 @@ func (a *app) buildCommand() *cobra.Command {
   assay build --max-usd 5 --max-duration 2h`,
 		Long: help(`Run every stage whose items are missing or stale, from the live references on, and write the release
 unless --until or --only stop before it. What is fresh is not touched and costs nothing; a build that was
-killed goes on where it was. --dry-run lists what would run, with calls, tokens, money and time by stage;
+killed goes on where it was. --dry-run lists what would run, with calls, tokens, money and time by stage; sites that are alike are one line, --json names each;
 what later stages will need is a range, and each assumption is named. Transient failures are tried again by the next build, others with --retry-failed.
 
 --try shows what an edited prompt or another model would do: it labels a sample of pairs again in a scratch space
