@@ -231,7 +231,7 @@ func TestEndlessRatingWaitsForAPerson(t *testing.T) {
 	f := newFolder(t, t.TempDir())
 	f.load("pairs", f.write("lines.jsonl", pairLine(1, "true")))
 	f.with(func(w *Workspace) error {
-		row := scrapers.PairsRow("The toll doubled in 2020.", strings.Repeat("very ", 20_000)+"true")
+		row := scrapers.PairsRow("The toll doubled in 2020.", strings.Repeat("very ", 20_000)+"true", "", "")
 		return w.tables.Rows.Put(kv.Key("pairs", row.Key), row)
 	})
 	if rep := f.build(); rep.Release.Withheld["claim: rating unmapped, queued"] != 1 {

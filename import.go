@@ -83,8 +83,9 @@ where the folder has none of its own but what assay init wrote. assay build --re
 	{"dir", "a folder of saved pages", `Pages under --base URL by their path, or host folders (www.example.com/path/index.html), or a urls.tsv in the folder:
 path TAB address [TAB status [TAB content type [TAB retrieved]]]. A file whose line cannot be read is named and left out.`, importDir, false},
 	{"pairs", "claims with their documents", `RAGuard's documents.csv (import its claims.csv too), RAGuard's claims as JSON with documents inside, or JSON lines;
-verdict and title may be missing, the label may not, and without a verdict a claim cannot be labelled:
-    {"claim": "...", "verdict": "false", "title": "...", "text": "...", "url": "https://...", "label": "misleading"}`, importPairs, false},
+verdict, dates and title may be missing, the label may not, and without a verdict a claim cannot be labelled. date is the day of
+the statement and review_date that of the verdict; recipe.planner.agent.as_of keeps later documents away from the one or the other:
+    {"claim": "...", "verdict": "false", "date": "2021-06-01", "review_date": "2021-06-07", "title": "...", "text": "...", "url": "https://...", "label": "misleading"}`, importPairs, false},
 	{"prices", "what models cost", `The list that LiteLLM publishes (model_prices_and_context_window.json), or a table such as prices.yaml of the workspace,
 which is written: its models have the last word over the table inside the program. Its date is the file's:
     date: "2026-06-01"
@@ -472,7 +473,7 @@ func rowOf(p planner.Pair) (scrapers.Row, error) {
 	if p.Table == "raguard" {
 		return scrapers.RAGuardRow(p.ClaimNumber, p.ClaimText, p.Verdict)
 	}
-	return scrapers.PairsRow(p.ClaimText, p.Verdict), nil
+	return scrapers.PairsRow(p.ClaimText, p.Verdict, p.Date, p.ReviewDate), nil
 }
 
 // pool adds documents to the pool in groups.

@@ -25,6 +25,8 @@ type Pair struct {
 	ClaimNumber int    // as the table counts, or the place of the claim among the lines
 	ClaimText   string // "" where the table keeps claims elsewhere
 	Verdict     string // as printed, "" where the table keeps it elsewhere
+	Date        string // of the statement, 2006-01-02; "" where the table does not tell it
+	ReviewDate  string // of the verdict, likewise
 	Document    corpus.Document
 	Label       corpus.StanceLabel
 	Number      int      // of the document, as the table counts; the row where it does not
@@ -414,6 +416,8 @@ func (p *pairs) line(line []byte) error {
 		URL     loose `json:"url"`
 		Label   loose `json:"label"`
 		Verdict loose `json:"verdict"`
+		Date    loose `json:"date"`
+		Review  loose `json:"review_date"`
 	}
 	err := json.Unmarshal(line, &v)
 	if err != nil {
@@ -427,6 +431,20 @@ func (p *pairs) line(line []byte) error {
 		return p.fault(errNULClaim)
 	}
 	row := Pair{Table: tableLines, ClaimText: text, Verdict: string(v.Verdict), Number: p.row}
+	for _, d := range []struct {
+		name    string
+		printed loose
+		into    *string
+	}{{"date", v.Date, &row.Date}, {"review_date", v.Review, &row.ReviewDate}} {
+		if strings.TrimSpace(string(d.printed)) == "" {
+			continue
+		}
+		read, err := corpus.ReadDate(string(d.printed))
+		if err != nil {
+			return p.fault(fmt.Errorf("%s: %w", d.name, err))
+		}
+		*d.into = read.Day
+	}
 	key := row.RowKey()
 	if p.claims[key] == 0 {
 		p.claims[key] = len(p.claims) + 1

@@ -152,6 +152,31 @@ func TestRowKey(t *testing.T) {
 	}
 }
 
+// A line tells when its claim was made and checked; a date that is none refuses the line.
+func TestPairsTellDates(t *testing.T) {
+	lines := `{"claim":"One.","date":"June 1, 2021","review_date":"2021-06-07T08:00:00Z","text":"It says so.","label":"unrelated"}
+{"claim":"Two.","text":"It says so, too.","label":"unrelated"}
+{"claim":"Three.","date":"some day","text":"It says that.","label":"unrelated"}
+{"claim":"Four.","review_date":"2021-02-30","text":"It says this.","label":"unrelated"}
+`
+	var got []string
+	for p, err := range ReadPairs("lines", strings.NewReader(lines)) {
+		var record *RecordError
+		switch {
+		case errors.As(err, &record):
+			got = append(got, fmt.Sprintf("%d: %.40s", record.Number, record.Err))
+		case err != nil:
+			t.Fatal(err)
+		default:
+			got = append(got, p.ClaimText+" "+p.Date+" "+p.ReviewDate)
+		}
+	}
+	want := []string{"One. 2021-06-01 2021-06-07", "Two.  ", `3: date: read date "some day": no known for`, `4: review_date: read date "2021-02-30": day`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pairs (-want +got):\n%s", diff)
+	}
+}
+
 // Documents keep no secret of an address, no address that is none of the web, and no NUL.
 func TestPairsOfHostileDocuments(t *testing.T) {
 	for _, c := range []struct{ name, line, url, text, notes, fault string }{

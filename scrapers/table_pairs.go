@@ -16,13 +16,15 @@ import (
 const (
 	pairsClaim   = "claim"
 	pairsVerdict = "verdict"
+	pairsDate    = "date"        // of the statement; may be missing
+	pairsReview  = "review_date" // likewise
 )
 
 // pairs is the plainest table: a claim and a verdict. Imported pairs leave their claims in it.
 var pairs = Table{
 	Name:      "pairs",
 	Version:   1,
-	Doc:       "claims of imported pairs, or any CSV with the columns claim and verdict",
+	Doc:       "claims of imported pairs, or any CSV with the columns claim and verdict, and date and review_date where it has them",
 	Proven:    "documented",
 	Reference: "this program's README",
 	Shapes:    []Shape{{Form: FormCSV, Columns: []string{pairsClaim, pairsVerdict}}},
@@ -30,13 +32,17 @@ var pairs = Table{
 	Parse:     pairsParse,
 }
 
-// PairsRow is the row of a claim that came with imported pairs.
-func PairsRow(claim, verdict string) Row {
-	return Row{
-		// A wording is itself in every file.
-		Key:    strings.TrimPrefix(corpus.ClaimID(claim, "", "", ""), "c_"),
-		Fields: map[string]string{pairsClaim: claim, pairsVerdict: verdict},
+// PairsRow is the row of a claim that came with imported pairs. The days of the statement and of its review are "" where
+// nobody tells them.
+func PairsRow(claim, verdict, date, review string) Row {
+	fields := map[string]string{pairsClaim: claim, pairsVerdict: verdict}
+	for column, day := range map[string]string{pairsDate: date, pairsReview: review} {
+		if day != "" {
+			fields[column] = day
+		}
 	}
+	// A wording is itself in every file.
+	return Row{Key: strings.TrimPrefix(corpus.ClaimID(claim, "", "", ""), "c_"), Fields: fields}
 }
 
 // RAGuardRow is the row of a claim of RAGuard that came with its documents.
@@ -78,12 +84,25 @@ func pairsRead(_ string, r io.Reader) iter.Seq2[Row, error] {
 				return
 			}
 			goesOn := true
+			var days [2]string
 			if err != nil {
 				err, goesOn = unreadable(err)
 			} else if strings.TrimSpace(record[claim]) == "" {
 				err = fmt.Errorf("column %q is empty", pairsClaim)
 			} else if column, bad := checkText(fieldsBy(header, record)); bad != nil {
 				err = fmt.Errorf("column %q: %w", column, bad)
+			} else {
+				for i, column := range []string{pairsDate, pairsReview} {
+					at := slices.Index(header, column)
+					if at < 0 || strings.TrimSpace(record[at]) == "" {
+						continue
+					}
+					read, bad := corpus.ReadDate(record[at])
+					if days[i] = read.Day; bad != nil {
+						err = fmt.Errorf("column %q: %w", column, bad)
+						break
+					}
+				}
 			}
 			if err != nil {
 				if !yield(Row{}, fmt.Errorf("read table: row %d: %w", n, err)) || !goesOn {
@@ -91,7 +110,7 @@ func pairsRead(_ string, r io.Reader) iter.Seq2[Row, error] {
 				}
 				continue
 			}
-			row := PairsRow(record[claim], record[verdict])
+			row := PairsRow(record[claim], record[verdict], days[0], days[1])
 			row.Number, row.At = n, n
 			if !yield(row, nil) {
 				return
@@ -101,8 +120,9 @@ func pairsRead(_ string, r io.Reader) iter.Seq2[Row, error] {
 }
 
 func pairsParse(row Row) ([]corpus.Claim, error) {
-	c := corpus.Claim{Source: "pairs", Text: row.Fields[pairsClaim], RatingRaw: row.Fields[pairsVerdict], Number: row.Number}
-	c.ID = corpus.ClaimID(c.Text, "", "", "")
+	c := corpus.Claim{Source: "pairs", Text: row.Fields[pairsClaim], RatingRaw: row.Fields[pairsVerdict], Number: row.Number,
+		StatedDate: row.Fields[pairsDate], ReviewDate: row.Fields[pairsReview]}
+	c.ID = corpus.ClaimID(c.Text, "", "", c.StatedDate)
 	if strings.TrimSpace(c.RatingRaw) == "" {
 		return nil, corpus.Exclude("no_verdict", "the claim came without a verdict, so a label cannot be told")
 	}

@@ -418,7 +418,7 @@ func TestTablesReadOnAfterABadRecord(t *testing.T) {
 		"a stray quote":        {raguard, header + row("1", `say "hi"`) + row("2", "two"), []string{"! row 1: parse error on line 2", "2"}},
 		"too few fields":       {raguard, header + "1,one\n" + row("2", "two"), []string{"! row 1: record on line 2: wrong number of fields", "2"}},
 		"a quote inside one":   {raguard, header + row("1", "one") + row("2", `"a"b"`) + row("3", "three"), []string{"1", "! nothing after it is read"}},
-		"a stray quote, plain": {pairs, "claim,verdict\nsay \"hi\",true\n,false\ntwo,true\n", []string{"! row 1: parse error", "! row 2: column \"claim\" is empty", PairsRow("two", "true").Key}},
+		"a stray quote, plain": {pairs, "claim,verdict\nsay \"hi\",true\n,false\ntwo,true\n", []string{"! row 1: parse error", "! row 2: column \"claim\" is empty", PairsRow("two", "true", "", "").Key}},
 		"an open quote, plain": {pairs, "claim,verdict\n\"one,true\ntwo,true\n", []string{"! nothing after it is read"}},
 	} {
 		t.Run(name, func(t *testing.T) {
