@@ -29,6 +29,8 @@ func (r Recipe) shelves() bool {
 type shelf struct {
 	w *Workspace
 
+	ahead bool // nothing is written, and what would be stays in pending: see foresee
+
 	mu      sync.Mutex
 	seen    map[string]bool
 	pending map[string]Pooled
@@ -69,7 +71,7 @@ func (s *shelf) add(docs []corpus.Document) error {
 		}
 		s.next++
 		s.pending[d.ID] = Pooled{Seq: s.next, Read: true, Document: d}
-		if len(s.pending) >= 256 {
+		if len(s.pending) >= 256 && !s.ahead {
 			if err := s.flush(); err != nil {
 				return err
 			}
@@ -137,10 +139,72 @@ func (s *shelf) close(ctx context.Context, whole bool) error {
 	return s.w.index.CatchUp(ctx, s.w.arrivals(s.w.index.Position()))
 }
 
+// foresee counts the documents that the next build will put on the shelf, change there, or take off, as far as what is
+// stored tells. Pages that are still to be read may add to them.
+func (s *shelf) foresee(whole bool) (n int, err error) {
+	for id, now := range s.pending {
+		have, ok, err := s.w.tables.Pool.Get(id)
+		if err != nil {
+			return 0, fmt.Errorf("read document %s: %w", id, err)
+		}
+		if !ok || !sameDocument(have.Document, now.Document) {
+			n++
+		}
+	}
+	for id, err := range s.w.tables.Shelved.Keys("", "") {
+		if err != nil {
+			return 0, fmt.Errorf("read documents of sites: %w", err)
+		}
+		if whole && !s.seen[id] {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Unsearched is what searches step by step do not know yet of newsrooms and institutions: what they find may change
+// with it, so that a claim whose search is fresh is searched for again.
+type Unsearched struct {
+	Documents int `json:"documents"` // that are new, changed or gone since the last search
+	Unread    int `json:"unread"`    // listings and pages that are still to be read
+}
+
+// unsearched tells what became of the shelf in a walk that only explains.
+func (w *Workspace) unsearched(s *shelf, r pipeline.Report) (u Unsearched, err error) {
+	searched := false
+	for _, stage := range r.Stages {
+		kind, name, _ := strings.Cut(stage.Name, "/")
+		searched = searched || kind == KindPlan && stage.Reasons[pipeline.Fresh] > 0
+		site, err := scrapers.SiteNamed(name)
+		if err != nil || site.Read == nil || kind != KindDiscover && kind != KindRead || !w.Config.Recipe.shelves() {
+			continue
+		}
+		for reason, n := range stage.Reasons {
+			if reason != pipeline.Fresh && reason != pipeline.FailedBefore {
+				u.Unread += n
+			}
+		}
+	}
+	if !searched {
+		return Unsearched{}, nil
+	}
+	u.Documents, err = s.foresee(u.Unread == 0)
+	return u, err
+}
+
+// Text is a line for people, "" where searches know all there is.
+func (u Unsearched) Text() string {
+	if u == (Unsearched{}) {
+		return ""
+	}
+	return fmt.Sprintf("newsrooms and institutions: %d documents that searches do not know as they are now, %d listings and pages still to be read; a build may search again for claims that are fresh here\n",
+		u.Documents, u.Unread)
+}
+
 // shelved walks the sites that give documents, and lets searches find what they say. Pages that may not be read
 // now, since only a part of the stages runs or the time is up, leave the shelf without deletions.
 func (k *walk) shelved(ctx context.Context, read func() error) error {
-	if k.explain || !k.reaches(KindPlan) {
+	if k.explain || !k.reaches(KindPlan) { // k.shelf may be one that looks ahead
 		return read()
 	}
 	if !k.w.Config.Recipe.shelves() {

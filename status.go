@@ -45,6 +45,7 @@ type StatusReport struct {
 	Searches   fetch.Spend    `json:"searches,omitzero"` // likewise, the sum of the records of paid requests
 	Sources    []SourceState  `json:"sources"`
 	Held       []Stop         `json:"held"` // guard rails that wait for a person
+	Unsearched Unsearched     `json:"unsearched,omitzero"`
 }
 
 // SourceState is when a source of the recipe was released last.
@@ -103,7 +104,15 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	e := w.newEngine(pipeline.Options{Explain: true})
 	var left omissions
 	k := &walk{w: w, e: e, below: true, explain: true, stages: stages{w}, visit: visitor{withheld: left.add}}
+	ahead := w.newShelf()
+	if ahead.ahead = true; w.Config.Recipe.shelves() {
+		k.shelf = ahead
+	}
 	if err := k.run(ctx); err != nil {
+		return StatusReport{}, err
+	}
+	unsearched, err := w.unsearched(ahead, e.Report())
+	if err != nil {
 		return StatusReport{}, err
 	}
 	waiting, err := w.listRatings()
@@ -133,7 +142,7 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	}
 	w.engine.RLock()
 	defer w.engine.RUnlock()
-	return StatusReport{Sources: sources, Held: held.Stops, Report: e.Report(), Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: len(waiting), Candidates: len(candidates), Unclaimed: unclaimed, Spent: spent, Searches: searches}, nil
+	return StatusReport{Sources: sources, Held: held.Stops, Report: e.Report(), Unsearched: unsearched, Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: len(waiting), Candidates: len(candidates), Unclaimed: unclaimed, Spent: spent, Searches: searches}, nil
 }
 
 // Why explains the items whose key is item or, for an address or a claim, that lead to it.

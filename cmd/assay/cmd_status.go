@@ -59,6 +59,7 @@ may not be written.`, statusError, statusUsage, statusLocked),
 				for _, k := range sorted(s.Withheld) {
 					fmt.Fprintf(w, "left out of a release: %s: %d\n", k, s.Withheld[k])
 				}
+				fmt.Fprint(w, s.Unsearched.Text())
 				fmt.Fprintln(w, "spent so far:", assay.Cost(s.Spent))
 				fmt.Fprint(w, assay.Unbilled(s.Spent))
 				if n := s.Searches.Requests; n > 0 {
