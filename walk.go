@@ -116,20 +116,31 @@ func (k *walk) spine(ctx context.Context) error {
 		return err
 	}
 	type lane = func(context.Context) iter.Seq2[struct{}, error]
-	var reading, lanes []lane
+	var reading, lanes []lane // what documents searches find is known when the first are through
+	waits := recipe.shelves() && k.reaches(KindPlan) && !k.explain
 	for _, sr := range recipe.Sites {
 		site, err := scrapers.SiteNamed(sr.Name)
 		if err != nil {
 			return err
 		}
 		base := strings.TrimSuffix(sr.Base, "/")
-		to := &lanes
-		if site.Read != nil && recipe.shelves() {
-			to = &reading
-		}
-		*to = append(*to, func(ctx context.Context) iter.Seq2[struct{}, error] {
+		walk := func(ctx context.Context) iter.Seq2[struct{}, error] {
 			return pipeline.Each(ctx, k.w.workers(), k.refs(ctx, site, base), k.item(site, recipe.source(sr)))
-		})
+		}
+		switch {
+		case site.Read != nil && recipe.shelves():
+			reading = append(reading, walk)
+		case waits:
+			var met []corpus.Ref
+			reading = append(reading, func(ctx context.Context) iter.Seq2[struct{}, error] {
+				return pipeline.Each(ctx, k.w.workers(), noted(k.refs(ctx, site, base), &met), k.ahead(site))
+			})
+			lanes = append(lanes, func(ctx context.Context) iter.Seq2[struct{}, error] {
+				return pipeline.Each(ctx, k.w.workers(), again(met), k.item(site, recipe.source(sr)))
+			})
+		default:
+			lanes = append(lanes, walk)
+		}
 	}
 	if slices.Contains(recipe.Discover, DiscoverImported) {
 		if k.reaches(KindPlan) {
@@ -298,6 +309,31 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 	}
 }
 
+// noted yields references and notes them.
+func noted(refs iter.Seq2[corpus.Ref, error], met *[]corpus.Ref) iter.Seq2[corpus.Ref, error] {
+	return func(yield func(corpus.Ref, error) bool) {
+		for ref, err := range refs {
+			if err == nil {
+				*met = append(*met, ref)
+			}
+			if !yield(ref, err) {
+				return
+			}
+		}
+	}
+}
+
+// again yields references that were noted.
+func again(met []corpus.Ref) iter.Seq2[corpus.Ref, error] {
+	return func(yield func(corpus.Ref, error) bool) {
+		for _, ref := range met {
+			if !yield(ref, nil) {
+				return
+			}
+		}
+	}
+}
+
 // leadBatch is how many leads are written at once.
 const leadBatch = 100
 
@@ -393,6 +429,17 @@ func (k *walk) page(site scrapers.Site, source string) func(context.Context, cor
 			}
 		}
 		return struct{}{}, k.claims(ctx, ref, "", claims, err)
+	}
+}
+
+// ahead fetches and parses one item page whose claims wait until searches may begin, so that the hosts of those who
+// are waited for and of those who wait are asked side by side.
+func (k *walk) ahead(site scrapers.Site) func(context.Context, corpus.Ref) (struct{}, error) {
+	return func(ctx context.Context, ref corpus.Ref) (struct{}, error) {
+		if _, err := pipeline.Run(ctx, k.e, k.stages.parse(site), ref.URL, ref.URL); pipeline.Ends(err) {
+			return struct{}{}, err
+		}
+		return struct{}{}, nil // any other failure is the item's, and page meets it again
 	}
 }
 

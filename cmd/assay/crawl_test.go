@@ -31,6 +31,49 @@ import (
 	"assay/corpus"
 )
 
+// What newsrooms wrote is there before searches begin, and nobody waits for them with anything else: the pages of a
+// fact-checker are fetched meanwhile, each once.
+func TestFactCheckersAreReadBesideNewsrooms(t *testing.T) {
+	t.Parallel()
+	w := newWeb(t)
+	checks := wells(3)
+	w.checks("check.example", checks...)
+	last := checks[len(checks)-1]
+	asked, once := make(chan struct{}), sync.Once{}
+	w.on(last.address("check.example"), func(rw http.ResponseWriter, r *http.Request) {
+		once.Do(func() { close(asked) })
+		shows(last.page())(rw, r)
+	})
+	const article = "/news/item/03-06-2025-wells-of-averil"
+	w.on("news.example/rss-feeds/news-english.xml", says("application/rss+xml", `<?xml version="1.0" encoding="utf-8"?>
+<rss version="2.0"><channel><title>News</title><link>http://news.example</link>
+<item><title>Wells of Averil</title><link>http://news.example`+article+`</link><pubDate>Tue, 07 Mar 2023 10:00:00 Z</pubDate></item></channel></rss>`))
+	w.on("news.example"+article, func(rw http.ResponseWriter, r *http.Request) {
+		select {
+		case <-asked:
+		case <-time.After(20 * time.Second):
+			t.Error("the fact-checker's last page is not asked for until the newsroom is read")
+		}
+		shows(news("Wells of Averil", "The village of Averil has 2 wells, the office of the district says in its report."))(rw, r)
+	})
+	l := newSite(t, w, []string{"news.example"}, setup{
+		"recipe.sites":   `[{name: politifact, base: "http://check.example"}, {name: who, base: "http://news.example"}]`,
+		"recipe.planner": `{policy: gpe, agent: {engines: {"*": local}, tools: [web_support, web_refute], max_actions: 2}}`,
+	})
+	r := l.build(0)
+	if got := column(t, r.Release.Dir, "documents", "url"); !slices.Equal(got, []string{"http://news.example" + article}) {
+		t.Errorf("the searches found %q", got)
+	}
+	for _, f := range checks {
+		if n := w.times(f.address("check.example")); n != 1 {
+			t.Errorf("%s was asked for %d times", f.Path, n)
+		}
+	}
+	if r := l.build(0); r.Fetch.Requests != 0 {
+		t.Errorf("a second build sends %d requests", r.Fetch.Requests)
+	}
+}
+
 // A page that is reached through redirects is one claim, whatever was asked first; a redirect that
 // leads back to a hop of its own chain is one failure and ends.
 func TestHD04RedirectedClaims(t *testing.T) {
