@@ -260,7 +260,7 @@ func (a *agent) over() string {
 // step lets the model choose, holds the choice against the rules, and takes the action.
 func (a *agent) step(ctx context.Context) error {
 	view := a.view()
-	own, found := recommend(view)
+	own, found := a.recommended(view)
 	if !found {
 		a.trace.Stop = StopNothing
 		if a.st.sufficient() {
@@ -273,7 +273,11 @@ func (a *agent) step(ctx context.Context) error {
 		return err
 	}
 	done := corpus.Step{Action: wanted.Action, Query: wanted.Query, Subclaim: wanted.Subclaim, Why: wanted.Why, By: "model", Call: call}
-	if refused := a.refuse(wanted); refused != "" {
+	refused := a.refuse(wanted)
+	if tool, err := ToolNamed(wanted.Action); refused == "" && err == nil && tool.searches() && own.Action == stopTool.Name && a.st.sufficient() && len(view.Gaps) == 0 {
+		refused = RefusedEnough
+	}
+	if refused != "" {
 		if refused == RefusedRepeat {
 			if a.st.repeats++; a.st.repeats > maxRepeats {
 				a.trace.Stop = StopRepeats
@@ -503,9 +507,11 @@ func (a *agent) weigh(ctx context.Context, s corpus.Step, l located, hit corpus.
 		a.st.note(f, hit)
 		return f, nil
 	}
+	recalled := a.st.recalled(doc.ID)
 	a.st.add(doc, l.address, hit)
-	if known && hit.Source == sourceMemory && a.st.analysed(doc.ID, s.Subclaim) {
-		f.Kept, f.Reason = true, DropKnown // a recollection adds nothing to what was found
+	if known && a.st.analysed(doc.ID, s.Subclaim) && (hit.Source == sourceMemory || !recalled) {
+		// What was read for this statement is not read again, but for a recollection that is found on its own now.
+		f.Kept, f.Reason = true, DropKnown
 		return f, nil
 	}
 	item, err := evidence.Read(ctx, a.env.model(&a.st), a.s.Agent.Analysis, a.st.matter(s.Subclaim), doc)

@@ -134,6 +134,7 @@ const (
 	RefusedSums     = "no_expression"     // calc without anything to calculate
 	RefusedLong     = "query_too_long"    // a query that no engine takes
 	RefusedAgain    = "answered_before"   // a tool that answers by itself gave its answer
+	RefusedEnough   = "evidence_suffices" // a search when every subclaim is resolved and no gap is left
 	maxRepeats      = 1                   // a second repetition ends the search
 	maxQueryChars   = 300                 // more than any engine reads
 	sameQuery       = 0.9                 // likeness from which two queries are one (methods 3.13)
@@ -179,6 +180,20 @@ func (a *agent) refuse(c choice) string {
 		return RefusedSubclaim
 	}
 	return ""
+}
+
+// recommended is the choice by rule that repeats nothing. The planner sees the last actions alone, the guard all of them.
+func (a *agent) recommended(view ActVars) (choice, bool) {
+	for {
+		own, found := recommend(view)
+		if !found {
+			return own, false
+		}
+		if refused := a.refuse(own); refused != RefusedRepeat && refused != RefusedAgain {
+			return own, true
+		}
+		view.Tools = slices.DeleteFunc(slices.Clone(view.Tools), func(t ActTool) bool { return t.Name == own.Action })
+	}
 }
 
 // repeats reports whether a tool was asked this before, or nearly this.

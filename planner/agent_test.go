@@ -18,8 +18,9 @@ import (
 
 // A director answers act requests as it is told, and everything else by the builtin functions.
 type director struct {
-	says func(ActVars) (string, llm.Outcome) // "" goes to the builtin function, too
-	asks int
+	says  func(ActVars) (string, llm.Outcome) // "" goes to the builtin function, too
+	reads func(evidence.AnalyseVars)          // hears of each document that is read; may be nil
+	asks  int
 }
 
 func (d *director) Complete(_ context.Context, q llm.Request) (llm.Reply, error) {
@@ -32,6 +33,9 @@ func (d *director) Complete(_ context.Context, q llm.Request) (llm.Reply, error)
 			reply.Outcome = outcome
 			return reply, nil
 		}
+	}
+	if v, ok := q.Vars.(evidence.AnalyseVars); ok && d.reads != nil {
+		d.reads(v)
 	}
 	if text == "" {
 		b, err := q.Template.Builtin(q.Vars)
@@ -397,6 +401,80 @@ func TestAgentCountsOriginsOnce(t *testing.T) {
 	}
 	if len(origins) != 1 || trace.Stop == StopSufficient {
 		t.Errorf("three copies of a report are %d origins, and the search ends with %s", len(origins), trace.Stop)
+	}
+}
+
+// TestAgentReadsWhatChanged has two searches find the same documents: what was read for a statement is not read for it
+// again, and costs no tokens a second time.
+func TestAgentReadsWhatChanged(t *testing.T) {
+	read := map[string]int{}
+	choices := []string{`{"action":"web_support","query":"Marsh Bridge closed","subclaim_id":"s1","why":""}`, `{"action":"web_refute","query":"Marsh Bridge closed","subclaim_id":"s1","why":""}`,
+		`{"action":"factcheck","query":"Ostrow Bridge closed","subclaim_id":"s1","why":""}`}
+	n := 0
+	d := &director{says: func(ActVars) (string, llm.Outcome) { n++; return choices[n-1], "" }}
+	d.reads = func(v evidence.AnalyseVars) { read[v.Statement+" in "+v.Title]++ }
+	l := bridgeLibrary()
+	l.docs = l.docs[1:] // without a primary source the search goes on
+	trace := l.explores(t, d, bridge, func(a *Agent) { a.MaxActions, a.FactCheckers = len(choices), []string{"bbc.com"} })
+	if got := actions(trace); got != "web_support web_refute factcheck" || len(read) != 3 {
+		t.Fatalf("it takes %s and reads %v", got, read)
+	}
+	for what, times := range read {
+		if times != 1 {
+			t.Errorf("%s is read %d times", what, times)
+		}
+	}
+	for _, s := range trace.Steps[1:] {
+		for _, f := range s.Results {
+			if !f.Kept || f.Reason != DropKnown {
+				t.Errorf("%s, found again: %+v", s.Action, f)
+			}
+		}
+	}
+}
+
+// TestAgentStopsWhenItIsEnough has a model that would search for ever. Once every statement is resolved the guard ends
+// the search, unless a primary source is still missing, which is worth another one.
+func TestAgentStopsWhenItIsEnough(t *testing.T) {
+	queries := []choice{{Action: "web_support", Query: "Marsh Bridge closed"}, {Action: "web_refute", Query: "Marsh Bridge Ostrow"}, {Action: "wikipedia", Query: "Marsh Bridge road"},
+		{Action: "news", Query: "Marsh Bridge repairs"}, {Action: "reddit", Query: "Ostrow ferries"}, {Action: "factcheck", Query: "Ostrow bridge"}}
+	search := func(l *library) corpus.Trace {
+		n := 0
+		return l.explores(t, &director{says: func(ActVars) (string, llm.Outcome) {
+			n++
+			c := queries[n-1]
+			c.Subclaim = "s1"
+			return jsonOf(t, c), ""
+		}}, bridge,
+			func(a *Agent) { a.MaxActions, a.PerSubclaim = 5, 5 })
+	}
+	trace := search(bridgeLibrary())
+	last := trace.Steps[len(trace.Steps)-1]
+	if got := actions(trace); got != "web_support web_refute stop" || trace.Stop != StopSufficient || last.By != "guard" || last.Refused != RefusedEnough || last.Wanted != "wikipedia Marsh Bridge road" {
+		t.Errorf("it takes %s and ends with %s; the last: %+v", got, trace.Stop, last)
+	}
+	l := bridgeLibrary()
+	l.docs = l.docs[1:] // the record of the road office
+	if trace := search(l); len(trace.Steps) != 5 || trace.Stop != StopActions {
+		t.Errorf("without a primary source it takes %s and ends with %s", actions(trace), trace.Stop)
+	}
+}
+
+// TestAgentGuardRepeatsNothing has more actions than the planner sees: what the guard takes was not taken before either.
+func TestAgentGuardRepeatsNothing(t *testing.T) {
+	for _, claim := range []string{levy, bridge, twoParts} {
+		trace := (&library{empty: true}).explores(t, &director{}, claim, func(a *Agent) { a.MaxActions, a.PerSubclaim = 40, 30 })
+		taken := map[string]bool{}
+		for _, s := range trace.Steps {
+			if key := s.Action + " " + s.Query; taken[key] {
+				t.Errorf("%q takes %q twice: %s", claim, key, actions(trace))
+			} else {
+				taken[key] = true
+			}
+		}
+		if trace.Stop != StopNothing && trace.Stop != StopRepeats {
+			t.Errorf("%q ends with %s after %d steps", claim, trace.Stop, len(trace.Steps))
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 )
 
 // Version is that of Plan; a new one searches again for every claim.
-const Version = 2
+const Version = 3
 
 // PolicyRAGuard is the one-shot search of RAGuard: variants, search, fusion, cut.
 const PolicyRAGuard = "raguard"

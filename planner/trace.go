@@ -111,6 +111,7 @@ var refusals = map[string]string{
 	RefusedSums:     "nothing to calculate",
 	RefusedLong:     "no engine takes a query of that length",
 	RefusedAgain:    "it gave its answer before",
+	RefusedEnough:   "every statement is resolved, and nothing is missing",
 }
 
 func kept(results []corpus.Find) (n int) {
