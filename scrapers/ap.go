@@ -11,6 +11,7 @@ var ap = Site{
 	Version:   1,
 	Doc:       "Associated Press: the stories of the last two days by its news sitemap",
 	Host:      "apnews.com",
+	Hosts:     apPages.hosts(),
 	Proven:    "captured",
 	Reference: "captures of an article on apnews.com (2023) and of one on hosted.ap.org (2019); the sitemap is the one that robots.txt names",
 	Delay:     time.Second,

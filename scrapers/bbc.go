@@ -11,6 +11,7 @@ var bbc = Site{
 	Version:   1,
 	Doc:       "BBC News: its feeds of top stories, politics, health, science and entertainment",
 	Host:      "www.bbc.com",
+	Hosts:     bbcPages.hosts(),
 	Proven:    "captured",
 	Reference: "captures of four articles (2015 to 2024) and of the feed of top stories",
 	Delay:     time.Second,

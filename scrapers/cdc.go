@@ -13,6 +13,7 @@ var cdc = Site{
 	Version:   1,
 	Doc:       "Centers for Disease Control and Prevention: newsroom by its syndication feed",
 	Host:      "www.cdc.gov",
+	Hosts:     cdcPages.hosts(),
 	Proven:    "captured",
 	Reference: "a capture of a page (2020, in Japanese); the feed is from the documentation of the syndication interface",
 	Delay:     time.Second,

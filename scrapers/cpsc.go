@@ -24,6 +24,7 @@ var cpsc = Site{
 	Version:   1,
 	Doc:       "Consumer Product Safety Commission: recalls of consumer products since 2024, one document each",
 	Host:      "www.saferproducts.gov",
+	Hosts:     []string{"saferproducts.gov"},
 	Proven:    "captured",
 	Reference: "captures of two recalls (2026) and of the older XML, table and JSON forms; the parameters of the service are from its documentation",
 	Delay:     time.Second,

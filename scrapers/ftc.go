@@ -13,6 +13,7 @@ var ftc = Site{
 	Version:   1,
 	Doc:       "Federal Trade Commission: press releases by its feed",
 	Host:      "www.ftc.gov",
+	Hosts:     ftcPages.hosts(),
 	Proven:    "documented",
 	Reference: "the feed that its site names; no page is captured",
 	Delay:     30 * time.Second, // its robots.txt asks for that

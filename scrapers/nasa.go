@@ -13,6 +13,7 @@ var nasa = Site{
 	Version:   1,
 	Doc:       "NASA: news releases and articles by its feed",
 	Host:      "www.nasa.gov",
+	Hosts:     nasaPages.hosts(),
 	Proven:    "captured",
 	Reference: "captures of the feed of breaking news (2021) and of a home page (1996); pages of today have the markup of WordPress",
 	Delay:     time.Second,

@@ -11,6 +11,7 @@ var nbc = Site{
 	Version:   1,
 	Doc:       "NBC News: top stories by its feed",
 	Host:      "www.nbcnews.com",
+	Hosts:     nbcPages.hosts(),
 	Proven:    "captured",
 	Reference: "captures of three articles (2016, 2019); the feed is from its documentation",
 	Delay:     time.Second,

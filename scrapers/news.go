@@ -24,6 +24,15 @@ func (n newsPages) recognise(base, address string) bool {
 	return ok && n.Item.MatchString(path) && (n.Not == nil || !n.Not.MatchString(path))
 }
 
+// hosts is Site.Hosts: those of the origins behind the first.
+func (n newsPages) hosts() []string {
+	var out []string
+	for _, o := range n.Origins[1:] {
+		out = append(out, corpus.Host(o))
+	}
+	return out
+}
+
 // start is Site.Start; a mirror has the feeds at their paths below its own origin.
 func (n newsPages) start(base string, _ []string) []string {
 	var out []string

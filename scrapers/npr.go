@@ -11,6 +11,7 @@ var npr = Site{
 	Version:   1,
 	Doc:       "NPR: news by its feed",
 	Host:      "www.npr.org",
+	Hosts:     nprPages.hosts(),
 	Proven:    "captured",
 	Reference: "captures of two articles (2016, 2017); the feed is from its documentation",
 	Delay:     time.Second,

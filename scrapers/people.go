@@ -13,6 +13,7 @@ var people = Site{
 	Version:   1,
 	Doc:       "People: celebrity news of the last two days by its news sitemap",
 	Host:      "people.com",
+	Hosts:     peoplePages.hosts(),
 	Proven:    "captured",
 	Reference: "a capture of an article (2016); the sitemap is from its documentation",
 	Delay:     time.Second,

@@ -21,6 +21,7 @@ var politifact = Site{
 	Version: 2,
 	Doc:     "PolitiFact's truth-o-meter: US politics since 2007, six ratings, filter by speaker",
 	Host:    "www.politifact.com",
+	Hosts:   []string{"politifact.com"},
 	Proven:  "captured",
 	Reference: "captures of 1,017 claim pages (2007 to 2023, one of them in the markup before 2020), " +
 		"of six listings and of the home page",

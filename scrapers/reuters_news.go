@@ -11,6 +11,7 @@ var reutersNews = Site{
 	Version:   1,
 	Doc:       "Reuters: the stories of the last two days by its news sitemaps; its fact-checks are no news",
 	Host:      "www.reuters.com",
+	Hosts:     reutersNewsPages.hosts(),
 	Proven:    "captured",
 	Reference: "captures of articles of 2014, 2016 and 2024; the sitemap is from its documentation",
 	Delay:     time.Second,

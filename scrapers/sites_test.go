@@ -293,6 +293,36 @@ func conforms(t *testing.T, site Site, f fixture, got outcome) {
 	}
 }
 
+// What a site takes for an item is found among stored pages by Host and Hosts alone, so these name every host
+// that Recognise knows.
+func TestHostsNameWhatIsRecognised(t *testing.T) {
+	ways := map[string][]string{ // items by site, beside the fixtures' with www and without
+		"ap":           {"https://hosted.ap.org/berkshireeagle/article/6486944b076b4df99a583a3a7c85574d/unpredictable-sondland-faces-questions-about-trump-ukraine"},
+		"bbc":          {"http://www.bbc.co.uk/news/health-34744858", "https://bbc.co.uk/news/health-34744858"},
+		"reuters_news": {"http://uk.reuters.com/article/2014/12/29/uk-health-ebola-britain-idUKKBN0K71C820141229"},
+	}
+	for _, site := range All {
+		for _, address := range ways[site.Name] {
+			if !site.Recognise("", address) {
+				t.Errorf("%s does not take %s for an item", site.Name, address)
+			}
+		}
+		items := ways[site.Name]
+		for _, f := range fixtures(t, site.Name) {
+			bare := strings.Replace(f.address, "://www.", "://", 1)
+			items = append(items, f.address, bare, strings.Replace(bare, "://", "://www.", 1))
+		}
+		for _, address := range items {
+			host := corpus.Host(address)
+			if site.Recognise("", address) && !slices.ContainsFunc(append([]string{site.Host}, site.Hosts...), func(h string) bool {
+				return host == h || strings.HasSuffix(host, "."+h)
+			}) {
+				t.Errorf("%s takes %s for an item; its hosts are %s and %q", site.Name, address, site.Host, site.Hosts)
+			}
+		}
+	}
+}
+
 // golden compares a value with its file, or writes the file under -update.
 func golden[T any](t *testing.T, file string, got T) {
 	t.Helper()

@@ -13,6 +13,7 @@ var variety = Site{
 	Version:   1,
 	Doc:       "Variety: film, television and music news by its feed",
 	Host:      "variety.com",
+	Hosts:     varietyPages.hosts(),
 	Proven:    "documented",
 	Reference: "the feed and the markup of its content system, WordPress; no page is captured",
 	Delay:     time.Second,

@@ -13,6 +13,7 @@ var who = Site{
 	Version:   1,
 	Doc:       "World Health Organization: news by its feed",
 	Host:      "www.who.int",
+	Hosts:     whoPages.hosts(),
 	Proven:    "documented",
 	Reference: "the feed that its site names; no page is captured",
 	Delay:     time.Second,
