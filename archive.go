@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -571,6 +572,8 @@ type archiveTaker struct {
 	ops  []kv.Op
 
 	begun, ended bool
+	end          archiveEnd     // what the last record says
+	tables       map[string]int // records that were read, by table
 	recipe       []byte
 }
 
@@ -579,7 +582,7 @@ var errForeign = errors.New("it does not begin as an archive of assay does; assa
 
 // read takes in one WARC file.
 func (t *archiveTaker) read(ctx context.Context, name string, in io.Reader) error {
-	t.begun, t.ended = false, false
+	t.begun, t.ended, t.end, t.tables = false, false, archiveEnd{}, map[string]int{}
 	got, err := fetch.ReadArchive(ctx, t.w.store, name, in, func(rec fetch.ArchivedRecord) error { return t.record(ctx, rec) })
 	exchangeCounts(t.r, got)
 	if flushErr := t.flush(); err == nil {
@@ -591,7 +594,31 @@ func (t *archiveTaker) read(ctx context.Context, name string, in io.Reader) erro
 	case !t.ended:
 		return fmt.Errorf("%w: its end is missing, so it is cut off after %d records; what was read is stored", fetch.ErrDamaged, got.Records)
 	}
+	if missing := t.end.differs(got, t.tables); missing != "" {
+		return fmt.Errorf("%w: %s; what was read is stored", fetch.ErrDamaged, missing)
+	}
 	return t.checkRecipe()
+}
+
+// differs says in what an archive that was read to its end is another one than was written, or "".
+func (e archiveEnd) differs(got fetch.ImportReport, tables map[string]int) string {
+	var is []string
+	count := func(what string, was, now int) {
+		if was != now {
+			is = append(is, fmt.Sprintf("%d %s where %d were written", now, what, was))
+		}
+	}
+	count("records", e.Records, got.Records-1) // without the last
+	count("exchanges", e.Exchanges, got.Responses)
+	names := maps.Clone(tables)
+	maps.Copy(names, e.Tables)
+	for _, name := range sortedKeys(names) {
+		count("lines of table "+name, e.Tables[name], tables[name])
+	}
+	if len(is) == 0 {
+		return ""
+	}
+	return "it has " + strings.Join(is, ", ")
 }
 
 // record takes in a record that is not part of an exchange.
@@ -611,6 +638,9 @@ func (t *archiveTaker) record(ctx context.Context, rec fetch.ArchivedRecord) err
 	case strings.HasPrefix(rec.URI, urnTable):
 		return t.table(ctx, strings.TrimPrefix(rec.URI, urnTable), rec.Block)
 	case rec.URI == urnEnd:
+		if err := json.Unmarshal(rec.Block, &t.end); err != nil {
+			return fmt.Errorf("read its end: %w", err)
+		}
 		t.ended = true
 	default:
 		t.r.problem("a %s record of %q is none that this program knows; it is left out", rec.Type, rec.URI)
@@ -655,6 +685,7 @@ func (t *archiveTaker) table(ctx context.Context, part string, block []byte) err
 			if err := c.take(ctx, t, l); err != nil {
 				return fmt.Errorf("read table %s: %w", part, err)
 			}
+			t.tables[name]++
 			t.r.Counts["table "+name]++
 		}
 	}

@@ -113,6 +113,11 @@ func TestArchivesOfOtherLayouts(t *testing.T) {
 		{"a file elsewhere", []fetch.Record{begin, record("metadata", urnFile+"../../assay-outside", "x"), end}, `a file "../../assay-outside", which no workspace has`},
 		{"a prompt of another name", []fetch.Record{begin, record("metadata", urnFile+"prompts/other.txt", "x"), end}, "which no workspace has"},
 		{"an unknown record", []fetch.Record{begin, record("metadata", "urn:assay:other", "x"), end}, "none that this program knows"},
+		{"a record less", []fetch.Record{begin, record("metadata", urnEnd, `{"records":2}`)}, "1 records where 2 were written"},
+		{"an exchange less", []fetch.Record{begin, record("metadata", urnEnd, `{"records":1,"exchanges":3}`)}, "0 exchanges where 3 were written"},
+		{"lines less", []fetch.Record{begin, record("metadata", urnEnd, `{"records":1,"tables":{"rows:1":4}}`)}, "0 lines of table rows:1 where 4 were written"},
+		{"lines more", []fetch.Record{begin, record("resource", urnTable+"notes:1:000001", `{"key":["x"],"value":["y"]}`), record("metadata", urnEnd, `{"records":2,"tables":null}`)}, "1 lines of table notes:1 where 0 were written"},
+		{"an end that is none", []fetch.Record{begin, record("metadata", urnEnd, "[]")}, "read its end"},
 		{"no end", []fetch.Record{begin}, "cut off after 1 records"},
 		{"another program's", []fetch.Record{record("warcinfo", "", "software: x\r\n"), end}, "assay import warc takes files of other programs"},
 	} {
