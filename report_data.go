@@ -221,6 +221,6 @@ func (w *Workspace) WriteReport(ctx context.Context, dir string) (string, []stri
 	if len(d.Corpora) == 0 && len(d.Costs) == 0 {
 		return dir, nil, errors.New("there is nothing to report: no claim is built and no table with labels is imported; see assay status")
 	}
-	files, err := report.Write(dir, d)
+	files, err := writeReport(dir, d)
 	return dir, files, err
 }

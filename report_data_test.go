@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"assay/corpus"
+	"assay/output"
 	"assay/output/report"
 )
 
@@ -86,6 +87,36 @@ func TestReport(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// No path leads a report into a release, which would not verify any more.
+func TestReportIntoARelease(t *testing.T) {
+	f := newFolder(t, t.TempDir())
+	f.load("pairs", f.write("lines.jsonl", pairLine(1, "true")+pairLine(2, "false")))
+	release := f.build().Release.Dir
+	elsewhere := t.TempDir()
+	link := filepath.Join(elsewhere, "link")
+	if err := os.Symlink(release, link); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(release)
+	f.with(func(w *Workspace) error {
+		for _, c := range []struct{ release, to string }{
+			{release, "report"}, {".", filepath.Join(release, "report")}, {release, filepath.Join(link, "new", "report")}, {link, filepath.Join(release, "report")},
+		} {
+			if _, err := WriteReportOfRelease(t.Context(), c.release, c.to); err == nil || !strings.Contains(err.Error(), "lies in the release") {
+				t.Errorf("of %s to %s: %v", c.release, c.to, err)
+			}
+			if _, _, err := w.WriteReport(t.Context(), c.to); err == nil || !strings.Contains(err.Error(), "lies in the release") {
+				t.Errorf("of the workspace to %s: %v", c.to, err)
+			}
+		}
+		_, err := WriteReportOfRelease(t.Context(), link, filepath.Join(elsewhere, "new", "report"))
+		return err
+	})
+	if problems, err := output.Verify(t.Context(), release); err != nil || len(problems) > 0 {
+		t.Errorf("the release afterwards: %v, %v", problems, err)
+	}
 }
 
 // Terminal and report share claims out among those with a labelled pair, and say so: a crawl is mostly claims that

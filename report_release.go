@@ -155,8 +155,32 @@ func WriteReportOfRelease(ctx context.Context, release, dir string) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	if at, err := filepath.Rel(release, dir); err == nil && filepath.IsLocal(at) {
-		return nil, fmt.Errorf("%s lies in the release, whose files are hashed; name another folder with --to", dir)
+	return writeReport(dir, d)
+}
+
+// writeReport writes a report anywhere but in a release, whatever path leads there: its files are hashed.
+func writeReport(dir string, d report.Data) ([]string, error) {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
 	}
-	return report.Write(dir, d)
+	for ; ; at = filepath.Dir(at) {
+		real, err := filepath.EvalSymlinks(at)
+		if errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+			continue // it is made when the report is written
+		}
+		if err != nil {
+			return nil, fmt.Errorf("write report: %w", err)
+		}
+		at = real
+		break
+	}
+	for ; ; at = filepath.Dir(at) {
+		if output.IsRelease(at) {
+			return nil, fmt.Errorf("%s lies in the release %s, whose files are hashed; name another folder with --to", dir, at)
+		}
+		if at == filepath.Dir(at) {
+			return report.Write(dir, d)
+		}
+	}
 }

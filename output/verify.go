@@ -32,6 +32,16 @@ func Verify(ctx context.Context, dir string) (problems []string, err error) {
 	return v.problems, nil
 }
 
+// IsRelease reports whether a folder has what every release begins with.
+func IsRelease(dir string) bool {
+	for _, name := range []string{sumsName, manifestName} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
+}
+
 type verifier struct {
 	dir      string
 	problems []string
