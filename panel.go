@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 
+	"go.yaml.in/yaml/v3"
+
 	"assay/annotate"
 	"assay/corpus"
 	"assay/pipeline"
@@ -369,14 +371,31 @@ func (w *Workspace) panelSettings(role string) annotate.Settings {
 	return s
 }
 
-// checkPanel refuses a panel that nobody sits in. A recipe that names nobody on purpose, as the one of a release
-// does, may say the rest.
+// usualPanel is the panel of a profile.
+func usualPanel(profile string) (PanelRecipe, error) {
+	text, err := profileYAML(profile)
+	if err != nil {
+		return PanelRecipe{}, err // which the profile's own check tells of
+	}
+	var c Config
+	err = yaml.Unmarshal(text, &c)
+	return c.Recipe.Label.Panel, err
+}
+
+// checkPanel refuses a panel that nobody sits in. A recipe that names every setting, as the one of a release does, may
+// say of it what the profile says.
 func (c *Config) checkPanel(said func(key string) bool, bad func(key, format string, args ...any), oneOf func(key, value string, known ...string)) {
 	p := c.Recipe.Label.Panel
 	oneOf("recipe.label.panel.consensus", p.Consensus, ConsensusMajority, ConsensusUnanimous)
-	for _, key := range []string{"recipe.label.panel.pairs", "recipe.label.panel.consensus"} {
-		if said(key) && len(p.Annotators) == 0 {
-			bad(key, "there is no panel without annotators: name roles of recipe.models under recipe.label.panel.annotators, or leave this out")
+	if usual, err := usualPanel(c.Recipe.Profile); err == nil && len(p.Annotators) == 0 {
+		named := said("recipe.label.panel.annotators")
+		for _, s := range []struct {
+			key   string
+			usual bool
+		}{{"recipe.label.panel.pairs", p.Pairs == usual.Pairs}, {"recipe.label.panel.consensus", p.Consensus == usual.Consensus}} {
+			if said(s.key) && !(named && s.usual) {
+				bad(s.key, "there is no panel without annotators: name roles of recipe.models under recipe.label.panel.annotators, or leave this out")
+			}
 		}
 	}
 	for i, role := range p.Annotators {
