@@ -36,6 +36,7 @@ var Backends = []Backend{
 	arxiv,
 	brave,
 	commoncrawl,
+	factCheckTools,
 	gdelt,
 	googleCSE,
 	local,

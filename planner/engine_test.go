@@ -112,6 +112,18 @@ var forms = map[string]form{
 		keyed: func(*http.Request) string { return testKey }, last: 250, // it asks for none
 		unsearched: map[string]string{"a timeline": `{"query_details": {"title": "tolls"}, "timeline": []}`, "a status": `{"status": "error"}`, "its throttle text": "Please limit requests to one every 5 seconds.\n"},
 	},
+	"factcheck_tools": {
+		results: func(more bool, urls ...string) string {
+			next := ""
+			if more {
+				next = fmt.Sprintf(`, "nextPageToken": "after-%s"`, urls[len(urls)-1][40:])
+			}
+			return fmt.Sprintf(`{"claims": [%s]%s}`, links(`{"text": "Tolls rose.", "claimant": "Ina", "claimReview": [{"publisher": {"site": "checks.example"}, "url": %q, "title": "No, they fell", "reviewDate": "2026-01-05T10:00:00Z", "textualRating": "False"}]}`, urls), next)
+		},
+		empty: `{}`,
+		keyed: parameter("key"), last: 1 << 30,
+		unsearched: map[string]string{"a status": `{"status": "error"}`, "a token alone": `{"nextPageToken": "CAo"}`},
+	},
 	"x": {
 		results: func(more bool, urls ...string) string {
 			next := ""
@@ -298,6 +310,8 @@ func TestEngineQuotas(t *testing.T) {
 		{"brave", "the month", `{"type": "ErrorResponse", "error": {"code": "RATE_LIMITED", "status": 429}}`, "", 429, []string{"X-RateLimit-Remaining", "0, 0", "X-RateLimit-Reset", "1, 900000"}, "fetch " + fetch.ReasonParked, "transient", 1, 24 * time.Hour},
 		{"brave", "the second", `{"type": "ErrorResponse", "error": {"code": "RATE_LIMITED", "status": 429}}`, "", 429, []string{"X-RateLimit-Remaining", "0, 1200", "X-RateLimit-Reset", "1, 900000"}, ReasonRateLimit, "transient", 4, 0},
 		{"brave", "a bad key", `{"type": "ErrorResponse", "error": {"code": "SUBSCRIPTION_TOKEN_INVALID", "detail": "no", "status": 422}}`, "", 422, nil, ReasonCredentials, "permanent", 1, 0},
+		{"factcheck_tools", "the minute", minute, "", 429, nil, ReasonRateLimit, "transient", 4, 0},
+		{"factcheck_tools", "the interface is not enabled", `{"error": {"code": 403, "message": "Fact Check Tools API has not been used in project 1 before or it is disabled.", "status": "PERMISSION_DENIED"}}`, "", 403, nil, ReasonCredentials, "permanent", 1, 0},
 		{"serper", "no credits", `{"message": "Not enough credits", "statusCode": 400}`, "", 400, nil, ReasonQuota, "budget", 1, 0},
 		{"serpapi", "no searches", `{"error": "Your account has run out of searches."}`, account(0, 5), 429, nil, ReasonQuota, "budget", 1, 0},
 		{"serpapi", "the hour", `{"error": "You are exceeding the throughput."}`, account(400, 100), 429, nil, ReasonRateLimit, "transient", 1, 50 * time.Minute},
@@ -388,7 +402,7 @@ func TestEngineDates(t *testing.T) {
 // In the RAGuard policy a web search is kept to Reddit, and hosts of hits are looked at again.
 func TestEnginesInThePlan(t *testing.T) {
 	hits := []string{"https://www.reddit.com/r/harborville/comments/aa1/tolls/", "https://www.reddit.com/r/harborville/", "https://elsewhere.example/", "https://evil-reddit.com/r/a/comments/aa9/"}
-	restricted := map[string]string{"gdelt": "domain%3Areddit.com", "tavily": `"include_domains":["reddit.com"]`, "serper": "site:reddit.com"}
+	restricted := map[string]string{"gdelt": "domain%3Areddit.com", "tavily": `"include_domains":["reddit.com"]`, "serper": "site:reddit.com", "factcheck_tools": "reviewPublisherSiteFilter=reddit.com"}
 	for _, b := range webSearches(t) {
 		if b.Name == "x" {
 			continue

@@ -447,6 +447,62 @@ func TestRealEngines(t *testing.T) {
 	}
 }
 
+// A recorded reply of Google's Fact Check Tools drives the tool factcheck: kept to all its publishers, to PolitiFact alone
+// where the service takes no notice of that, and by its token to the next page, which the tape does not hold.
+func TestRealFactCheckTools(t *testing.T) {
+	for _, tp := range tapes(t, "google-factcheck-response") {
+		var want struct {
+			Claims, Reviews int
+			Next            string `json:"nextPageToken"`
+			First           struct {
+				Claim  string `json:"claim"`
+				Review string `json:"review_date"`
+				Site   string `json:"publisher_site"`
+			}
+			Undated int `json:"without_reviewDate"`
+		}
+		tp.expect(t, &want)
+		o := newOutside(t, nil)
+		o.serve = func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("pageToken") != "" {
+				reply(rw, 200, `{}`)
+				return
+			}
+			reply(rw, 200, tp.body)
+		}
+		env := o.engines(fetch.Live)
+		ask := func(checkers ...string) []Result {
+			got, err := factcheckTool.Run(t.Context(), env, Settings{Agent: &Agent{Engines: map[string]string{"*": "factcheck_tools"}, PerAction: 40, FactCheckers: checkers}}, Ask{Query: "recorded"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got.Results
+		}
+		all := ask("usatoday.com", "politifact.com", "apnews.com", "factcheck.org", "leadstories.com")
+		undated := 0
+		for _, r := range all {
+			if r.Published == "" {
+				undated++
+			}
+		}
+		if len(all) != want.Reviews || undated != want.Undated || all[0].Text != want.First.Claim || all[0].Published != want.First.Review || corpus.RegistrableDomain(corpus.Host(all[0].URL)) != want.First.Site {
+			t.Errorf("%s: %d results, %d without a day, first %+v; want %+v", tp.file, len(all), undated, all[0], want)
+		}
+		if len(o.visits) != 2 || !strings.Contains(o.visits[1], "pageToken="+want.Next) || strings.Contains(o.visits[0], "reviewPublisherSiteFilter") {
+			t.Errorf("%s: asked %v", tp.file, o.visits)
+		}
+		one := ask("politifact.com")
+		if !strings.Contains(o.visits[2], "reviewPublisherSiteFilter=politifact.com") {
+			t.Errorf("%s: asked %v", tp.file, o.visits[2:])
+		}
+		for _, r := range one {
+			if elsewhere := !strings.HasPrefix(r.URL, "https://www.politifact.com/"); elsewhere != (r.Drop == DropElsewhere) {
+				t.Errorf("%s: %+v", tp.file, r)
+			}
+		}
+	}
+}
+
 // distinct counts the addresses of a list of articles.
 func distinct(t *testing.T, articles string) int {
 	t.Helper()

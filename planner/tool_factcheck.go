@@ -7,7 +7,7 @@ var factcheckTool = Tool{
 	Version:   1,
 	Doc:       "search of fact-checkers' own articles",
 	Proven:    "captured",
-	Reference: "recorded replies of the web searches that it is kept to fact-checkers with",
+	Reference: "recorded replies of Google's Fact Check Tools, and of the web searches that it is kept to fact-checkers with",
 	Source:    "fact_checker",
 	Ready: func(e Env, s Settings) bool {
 		return s.Agent.FactChecks != FactChecksDrop && hasEngine("factcheck")(e, s)
