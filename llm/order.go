@@ -74,6 +74,7 @@ type Job struct {
 	Refused  int        `json:"refused"`         // requests that came back with an error
 	Returned int        `json:"returned"`        // requests that came back without any answer
 	Taken    bool       `json:"taken,omitzero"`  // what it answered is stored
+	Unread   int        `json:"unread,omitzero"` // runs in which lines of its answers could not be read
 	Note     string     `json:"note,omitzero"`
 }
 
@@ -312,21 +313,39 @@ func (c *Client) take(ctx context.Context, r *route, j Job) (Job, error) {
 	if at.State == BatchFailed && at.Output == "" && at.Errors == "" {
 		return c.failedJob(j, body)
 	}
+	var odd oddLines
 	for _, file := range []string{at.Output, at.Errors} {
 		if file == "" {
 			continue
 		}
-		if err := c.download(ctx, r, &j, file); err != nil {
+		if err := c.download(ctx, r, &j, file, &odd); err != nil {
 			return j, err
 		}
 	}
 	if len(at.Lines) > 0 {
 		lines := bufio.NewReader(bytes.NewReader(bytes.Join(rawLines(at.Lines), []byte("\n"))))
-		if err := c.takeLines(r, &j, lines); err != nil {
+		if err := c.takeLines(r, &j, "the batch", lines, &odd); err != nil {
 			return j, err
 		}
 	}
-	return c.giveBack(j, "", nil)
+	if odd.n == 0 {
+		return c.giveBack(j, "", nil)
+	}
+	if j.Unread++; j.Unread < mostTries {
+		j.Note = fmt.Sprintf("%d lines of its answers cannot be read, the first %s; all others are stored, and the next run reads it again", odd.n, odd.first)
+		return j, c.orders.jobs.Put(kv.Key(j.ID), j)
+	}
+	if j, err = c.giveBack(j, "", nil); err != nil {
+		return j, err
+	}
+	j.Note = fmt.Sprintf("%d lines of its answers could not be read in %d runs, the first %s; what they would have answered is ordered again", odd.n, j.Unread, odd.first)
+	return j, c.orders.jobs.Put(kv.Key(j.ID), j)
+}
+
+// oddLines are lines of answers that cannot be read.
+type oddLines struct {
+	n     int
+	first error
 }
 
 func rawLines(list []json.RawMessage) (out [][]byte) {
@@ -400,7 +419,7 @@ func (c *Client) giveBack(j Job, note string, failed *refusal) (Job, error) {
 }
 
 // download takes the lines of a file of answers or errors.
-func (c *Client) download(ctx context.Context, r *route, j *Job, file string) error {
+func (c *Client) download(ctx context.Context, r *route, j *Job, file string, odd *oddLines) error {
 	resp, err := c.batchDo(ctx, r, j.Model, http.MethodGet, "/files/"+url.PathEscape(file)+"/content", nil, nil, 0, "")
 	if err != nil {
 		return err
@@ -410,14 +429,16 @@ func (c *Client) download(ctx context.Context, r *route, j *Job, file string) er
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		return refused("read the file "+file, resp.StatusCode, body)
 	}
-	return c.takeLines(r, j, bufio.NewReader(resp.Body))
+	return c.takeLines(r, j, "file "+file, bufio.NewReader(resp.Body), odd)
 }
 
 // takeLines stores what lines say, some hundred at a time. An order is deleted with the same write that
-// stores its answer, so a line that is read again after a crash finds none and is passed over.
-func (c *Client) takeLines(r *route, j *Job, lines *bufio.Reader) error {
+// stores its answer, so a line that is read again after a crash finds none and is passed over; so is one that
+// answers a request a second time. A line that cannot be read is counted, and takes no other answer away.
+func (c *Client) takeLines(r *route, j *Job, where string, lines *bufio.Reader, odd *oddLines) error {
 	key := c.o.Getenv(r.at.KeyEnv)
 	var ops []kv.Op
+	answered := map[string]bool{} // by ops, which are not written yet
 	var records []Record
 	flush := func() error {
 		if err := c.o.Store.Write(ops...); err != nil {
@@ -427,6 +448,7 @@ func (c *Client) takeLines(r *route, j *Job, lines *bufio.Reader) error {
 			c.ledger.delivered(rec)
 		}
 		ops, records = nil, nil
+		clear(answered)
 		return c.orders.jobs.Put(kv.Key(j.ID), *j)
 	}
 	for n := 1; ; n++ {
@@ -436,8 +458,15 @@ func (c *Client) takeLines(r *route, j *Job, lines *bufio.Reader) error {
 		}
 		last := err != nil
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			rec, more, err := c.takeLine(r, j, []byte(maskBody(string(line), key)))
-			if err != nil {
+			rec, more, err := c.takeLine(r, j, []byte(maskBody(string(line), key)), answered)
+			var unread *json.SyntaxError
+			var other *json.UnmarshalTypeError
+			switch {
+			case errors.As(err, &unread), errors.As(err, &other):
+				if odd.n++; odd.first == nil {
+					odd.first = fmt.Errorf("line %d of %s: %w", n, where, err)
+				}
+			case err != nil:
 				return errors.Join(fmt.Errorf("line %d: %w", n, err), flush())
 			}
 			if ops = append(ops, more...); rec != nil {
@@ -452,8 +481,8 @@ func (c *Client) takeLines(r *route, j *Job, lines *bufio.Reader) error {
 	}
 }
 
-// takeLine reads one line into a record and what is to be written.
-func (c *Client) takeLine(r *route, j *Job, line []byte) (*Record, []kv.Op, error) {
+// takeLine reads one line into a record and what is to be written, unless its request is answered.
+func (c *Client) takeLine(r *route, j *Job, line []byte, answered map[string]bool) (*Record, []kv.Op, error) {
 	var w struct {
 		ID       string `json:"custom_id"`
 		Response *struct {
@@ -465,10 +494,14 @@ func (c *Client) takeLine(r *route, j *Job, line []byte) (*Record, []kv.Op, erro
 	if err := json.Unmarshal(line, &w); err != nil {
 		return nil, nil, fmt.Errorf("read batch line: %w", err)
 	}
+	if answered[w.ID] {
+		return nil, nil, nil
+	}
 	o, ok, err := c.orders.meta.Get(kv.Key(w.ID))
 	if err != nil || !ok || o.Job != j.ID {
 		return nil, nil, err // answered already, or none of ours
 	}
+	answered[w.ID] = true
 	body, _, err := c.orders.bodies.Get(kv.Key(w.ID))
 	if err != nil {
 		return nil, nil, err

@@ -31,6 +31,7 @@ type azureBatches struct {
 	keeps     bool   // does not let a file be deleted
 	hang      bool   // takes a request to make a batch and says nothing
 	none      bool   // has no batches
+	answers   string // of the file of answers, "" for one to each line; %[1]s is the last request
 	asked     []string
 }
 
@@ -100,6 +101,14 @@ func (a *azureBatches) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		rw.WriteHeader(http.StatusNoContent)
 	case strings.HasPrefix(path, "GET /openai/batches/"):
 		reply("%s", a.batch(strings.TrimPrefix(path, "GET /openai/batches/")))
+	case path == "GET /openai/files/file-out/content" && a.answers != "":
+		var w struct {
+			ID string `json:"custom_id"`
+		}
+		if err := json.Unmarshal([]byte(a.lines), &w); err != nil {
+			a.t.Error(err)
+		}
+		reply(a.answers, w.ID)
 	case path == "GET /openai/files/file-out/content":
 		for line := range strings.Lines(a.lines) {
 			var w struct {
@@ -174,6 +183,50 @@ func (a *azureBatches) order(c *Client) (reply Reply, job Job, err error) {
 		job = jobs[len(jobs)-1]
 	}
 	return reply, job, err
+}
+
+// A request that a file answers twice is answered by the first line, and paid for once. Lines that are none take no
+// answer away; what they hide is waited for in two more runs, and then ordered again.
+func TestBatchWithOddLines(t *testing.T) {
+	line := func(content string) string {
+		return `{"custom_id":"%[1]s","response":{"status_code":200,"body":` + string(chat(content).body) + `},"error":null}` + "\n"
+	}
+	first := line(`{"label":"supporting","why":"first"}`)
+	for _, c := range []struct {
+		name, answers string
+		runs          int // until the answer is there, 0 for never
+	}{
+		{"answered twice", first + line(`{"label":"misleading","why":"second"}`), 1},
+		{"answered and failed", first + `{"custom_id":"%[1]s","response":{"status_code":500,"body":{"error":{"message":"x"}}}}` + "\n", 1},
+		{"cut, then answered", `{"custom_id":"%[1]s","resp` + "\n[]\n" + first, 1},
+		{"cut", `{"custom_id":"%[1]s","resp` + "\n", 0},
+	} {
+		a, _, run := azureLab(t, "?api-version=2024-10-21")
+		a.answers = c.answers
+		if reply, _, err := a.order(run()); err != nil || reply.Text != "" {
+			t.Fatalf("%s: %q, %v", c.name, reply.Text, err)
+		}
+		a.state[a.batches[0]] = "completed"
+		for n := 1; n < 3; n++ {
+			client := run()
+			reply, job, err := a.order(client)
+			if err != nil || strings.Contains(reply.Text, "first") != (n >= c.runs && c.runs > 0) {
+				t.Errorf("%s, run %d: %q, %v", c.name, n, reply.Text, err)
+			}
+			if spent, err := client.Spend(); err != nil || c.runs > 0 && spent.Calls != 1 || job.Answered > 1 || job.Refused > 0 {
+				t.Errorf("%s, run %d: spent %+v, job %+v, %v", c.name, n, spent, job, err)
+			}
+			if odd := strings.HasPrefix(c.name, "cut"); n == 1 && odd && !strings.Contains(job.Note, "line 1 of file file-out") {
+				t.Errorf("%s, run %d: note %q", c.name, n, job.Note)
+			}
+		}
+		if a.created != 1 {
+			t.Errorf("%s: %d batches after two runs", c.name, a.created)
+		}
+		if _, job, _ := a.order(run()); c.runs == 0 && (a.created != 2 || job.Requests != 1) {
+			t.Errorf("%s: %d batches after three runs, the last %+v", c.name, a.created, job)
+		}
+	}
 }
 
 // Azure's dialect, from both forms of a resource's address.
