@@ -59,6 +59,7 @@ const (
 	RefusedLength   = "length"                  // fewer than MinClaimWords words, or more than MaxClaimWords
 	RefusedQuestion = "question"                // it asks
 	RefusedPronoun  = "not_self_contained"      // whom or what it is about stands elsewhere
+	RefusedUndated  = "day_not_told"            // its time counts from the day it was said, which the document does not tell
 	RefusedNothing  = "nothing_checkable"       // no number, name, date or comparison that could be looked up
 	RefusedAdded    = "not_in_document"         // a number or name that the document does not have
 	RefusedSpeaker  = "speaker_not_in_document" // the document does not name the one who is said to speak

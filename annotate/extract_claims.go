@@ -17,7 +17,7 @@ import (
 // the reason for which they were refused.
 var Claims = Extractor{
 	Name:    claimsName,
-	Version: 1,
+	Version: 2,
 	Doc:     "self-contained, check-worthy statements with span, speaker and date; candidates until a person accepts them",
 	Gives:   GivesCandidates,
 	Extract: extractClaims,
@@ -53,7 +53,7 @@ var claimsTemplate = llm.MustLoadTemplate(prompts, llm.Template{
 		`"quote":{"type":"string"},"claim":{"type":"string"},"speaker":{"type":"string"},"date":{"type":"string"}},` +
 		`"required":["quote","claim","speaker","date"],"additionalProperties":false}}},"required":["claims"],"additionalProperties":false}`),
 	Builtin:        builtinClaims,
-	BuiltinVersion: 1,
+	BuiltinVersion: 2,
 })
 
 func builtinClaims(vars any) (json.RawMessage, error) {
@@ -146,6 +146,9 @@ func (k *checker) candidate(p proposal) (corpus.CandidateClaim, string) {
 	c := corpus.CandidateClaim{
 		ID: corpus.CandidateID(k.d.ID, text, speaker), Text: text, Quote: quote, Span: span, Speaker: speaker, Date: k.date(p.Date),
 		DocumentID: k.d.ID, URL: k.d.URL, Title: k.d.Title, Tags: k.d.Tags, Extractor: claimsName, Signs: signs,
+	}
+	if c.Date == "" && countsFromToday(text) {
+		return c, RefusedUndated
 	}
 	if k.seen[c.ID] {
 		return c, RefusedRepeated

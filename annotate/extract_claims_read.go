@@ -46,6 +46,9 @@ release released open opened close closed start started end ended discover disco
 	// frames are sentences of the page, not of its article.
 	frames = regexp.MustCompile(`(?i)\b(?:subscribe|newsletter|cookies?|sign up|log in|follow us|click here|all rights reserved|copyright|getty images|read more|share this|advertisement|terms of use|privacy policy|download the app|reporting by|editing by|opens new tab|external links|e-?mail us|call toll.free)\b|©|https?://|@\w|&lt;|&#|[<>=]`)
 
+	// headed lines are entries of a form, as weather services write them: WHEN...From 11 AM.
+	headed = regexp.MustCompile(`^[\s*.]*\p{Lu}[\p{Lu} /-]{2,}(?:\.\.\.|…|:)`)
+
 	// datelines open the first sentence of a report: VIENNA (AP) -
 	datelines = regexp.MustCompile(`^\p{Lu}[\p{Lu}\p{L}.,' -]{1,40}(?: \((?:AP|AFP|Reuters|UPI|dpa)\))? [—–-]{1,2} `)
 	bareHead  = regexp.MustCompile(`^(?:\p{Lu}[\p{Lu}.,' -]{2,40}|.{2,40}\((?:AP|AFP|Reuters|UPI|dpa)\)) [—–-]{1,2} $`)
@@ -74,6 +77,16 @@ func leansOn(sentences []llm.Sentence) bool {
 		}
 	}
 	return len(words) == 0
+}
+
+var (
+	today = regexp.MustCompile(`(?i)\b(?:today|tonight|tomorrow|yesterday|(?:this|next|last) (?:morning|afternoon|evening|night|week|weekend|month|year|spring|summer|autumn|fall|winter)|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b`)
+	year  = regexp.MustCompile(`\b(?:1[5-9]|20)\d\d\b`)
+)
+
+// countsFromToday reports whether a statement tells a time that nobody knows without the day on which it was said.
+func countsFromToday(text string) bool {
+	return today.MatchString(text) && !year.MatchString(text)
 }
 
 // expletive reports whether "it" only holds the place of a clause: it is illegal to, it was found that.
@@ -178,7 +191,7 @@ const worthwhile = 4
 func (r reading) propose(i int) (proposal, int) {
 	s := r.sentences[i]
 	whole := r.text[s.Start:s.End]
-	if s.Question || s.Headline || frames.MatchString(whole) || strings.ContainsAny(whole, "|{}") {
+	if s.Question || s.Headline || frames.MatchString(whole) || headed.MatchString(whole) || strings.ContainsAny(whole, "|{}") {
 		return proposal{}, 0
 	}
 	claim, speaker := r.attribution(i)
@@ -198,7 +211,11 @@ func (r reading) propose(i int) (proposal, int) {
 	if speaker != "" {
 		score++
 	}
-	return proposal{Quote: whole, Claim: claim, Speaker: speaker, Date: r.when(s)}, score
+	when := r.when(s)
+	if when == "" && r.day == "" && countsFromToday(claim) {
+		return proposal{}, 0
+	}
+	return proposal{Quote: whole, Claim: claim, Speaker: speaker, Date: when}, score
 }
 
 // prose tells a sentence from a line of figures.

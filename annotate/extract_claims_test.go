@@ -103,6 +103,46 @@ func TestExtractClaimsChecks(t *testing.T) {
 	}
 }
 
+// What is to come "this morning" can be checked only where somebody knows which morning that is.
+func TestExtractClaimsWithoutADay(t *testing.T) {
+	alert := corpus.Document{
+		ID: "d_alert", Title: "Fire Weather Watch", Source: "weather.example",
+		Text: "* WHEN...From 11 AM this morning to 11 AM Friday in Averil County.\n\n" +
+			"Winds in Averil County will rise to 40 mph this afternoon and fall to 20 mph tonight.\n\n" +
+			"The Averil gauge recorded a crest of 20.3 feet on Friday, June 6, 2025 and a low of 4 feet.\n\n" +
+			"Gusts of 58 mph or stronger caused damage in Averil County and Norrick County.",
+	}
+	dated := alert
+	dated.PublishedAt = "2025-06-12"
+	claims := func(d corpus.Document) (out []string) {
+		for _, p := range readClaims(Passage{Title: d.Title, Text: d.Text, Date: dayOf(d.PublishedAt), Most: 10}) {
+			out = append(out, p.Claim)
+		}
+		return out
+	}
+	winds := "Winds in Averil County will rise to 40 mph this afternoon and fall to 20 mph tonight."
+	lasting := []string{"The Averil gauge recorded a crest of 20.3 feet on Friday, June 6, 2025 and a low of 4 feet.", "Gusts of 58 mph or stronger caused damage in Averil County and Norrick County."}
+	if diff := cmp.Diff(lasting, claims(alert)); diff != "" {
+		t.Errorf("of no day (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(append([]string{winds}, lasting...), claims(dated)); diff != "" {
+		t.Errorf("of a day (-want +got):\n%s", diff)
+	}
+	answer, err := json.Marshal(claimsReply{Claims: []proposal{{Quote: winds, Claim: winds}, {Quote: lasting[0], Claim: lasting[0]}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d, want := range map[*corpus.Document]int{&alert: 1, &dated: 2} {
+		got, err := Claims.Extract(t.Context(), always(string(answer)), ExtractSettings{}, *d)
+		if err != nil || len(got.Candidates) != want {
+			t.Errorf("published %q: %+v, %v; want %d candidates", d.PublishedAt, got, err, want)
+		}
+		if want == 1 && (len(got.Refused) != 1 || got.Refused[0].Reason != RefusedUndated) {
+			t.Errorf("refused %+v", got.Refused)
+		}
+	}
+}
+
 func TestExtractClaimsDatesAndBounds(t *testing.T) {
 	answer, err := json.Marshal(claimsReply{Claims: []proposal{
 		{Quote: "Tomas Holm opened the first bakery", Claim: "Tomas Holm opened a bakery in Averil in 1987.", Date: "2031-01-01"},

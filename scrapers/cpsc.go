@@ -2,6 +2,7 @@ package scrapers
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/xml"
 	"errors"
@@ -21,7 +22,7 @@ import (
 // recalls interface of 2013.
 var cpsc = Site{
 	Name:      "cpsc",
-	Version:   1,
+	Version:   2,
 	Doc:       "Consumer Product Safety Commission: recalls of consumer products since 2024, one document each",
 	Host:      "www.saferproducts.gov",
 	Hosts:     []string{"saferproducts.gov"},
@@ -268,7 +269,7 @@ func cpscDocument(p *fetch.Page, r cpscRecall) corpus.Document {
 		sentence("On %s the Consumer Product Safety Commission announced the recall %s of %s.", spokenDay(r.Date), r.Number, list(products))),
 		r.Description, joined(mapped(mapNames(r.Hazards), func(s string) string { return sentence("Hazard: %s", s) })...),
 		joined(mapped(mapNames(r.Injuries), func(s string) string { return sentence("%s", s) })...), named(r.Remedies),
-		joined(sentence("Number of units: %s.", list(units)), sentence("The manufacturer is %s.", named(r.Manufacturers)), sentence("The importer is %s.", named(r.Importers)),
+		joined(cmp.Or(sentence("The recall %s covers this number of units: %s.", r.Number, list(units)), sentence("Number of units: %s.", list(units))), sentence("The manufacturer is %s.", named(r.Manufacturers)), sentence("The importer is %s.", named(r.Importers)),
 			sentence("They were sold at %s", named(r.Retailers)), sentence("They were made in %s.", list(countries))))
 	d.Tags = append([]string{"recall"}, distinct(kinds)...)
 	return dated(d, distinct([]string{r.Date})).Seal()

@@ -19,7 +19,7 @@ import (
 // a reply about them is stored. No hits is status 404 with the code NOT_FOUND; dates are YYYYMMDD.
 var fda = Site{
 	Name:      "fda",
-	Version:   1,
+	Version:   2,
 	Doc:       "openFDA: the latest 1,000 recalls each of food, drugs and devices, one document each",
 	Host:      "api.fda.gov",
 	Proven:    "captured",
@@ -232,17 +232,17 @@ func fdaApproval(p *fetch.Page, r fdaRecord) corpus.Document {
 		products = append(products, joined(sentence("%s (%s) contains %s.", product.Brand, strings.ToLower(product.Form), strings.Join(of, ", ")),
 			sentence("Its marketing status is %s.", product.Marketing)))
 	}
+	names := strings.Join(distinct(brands), ", ")
 	for _, s := range r.Submissions {
 		verb := "has the status " + s.Status
 		if s.Status == "AP" {
 			verb = "was approved"
 		}
-		history = append(history, sentence("Submission %s %s (%s) %s on %s.", s.Type, s.Number, s.Class, verb, spokenDay(s.Date)))
+		history = append(history, sentence("Submission %s %s (%s) to the FDA application %s for %s %s on %s.", s.Type, s.Number, s.Class, r.Application, names, verb, spokenDay(s.Date)))
 		if s.Date > latest {
 			latest = s.Date
 		}
 	}
-	names := strings.Join(distinct(brands), ", ")
 	d := record(p, address, joined(names, "(application "+r.Application+")"),
 		joined(sentence("%s holds the FDA application %s for %s.", r.Sponsor, r.Application, names)), joined(products...), joined(history...))
 	d.Tags = []string{"drugs"}
