@@ -208,7 +208,7 @@ func (w *Workspace) openModels(o OpenOptions) (err error) {
 	w.models = llm.Options{
 		Store: w.store, Endpoints: endpoints, Salt: w.Config.Recipe.Salt, Prompts: w.prompts, Prices: w.prices,
 		Replay: w.replays, Batch: o.Batch && !w.replays, MaxUSD: rt.MaxUSD, MaxCalls: rt.MaxCalls, RetryAfterCap: rt.RetryAfterCap,
-		Now: o.Now, Sleep: o.Sleep, Answered: w.answered, Corrupt: w.corrupt.add,
+		Now: o.Now, Sleep: o.Sleep, Answered: w.answered, Retried: pipeline.Retried, Corrupt: w.corrupt.add,
 	}
 	w.llm, err = llm.New(w.models)
 	if err != nil {

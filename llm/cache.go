@@ -51,7 +51,7 @@ func (k *cacher) stored(c *call) (*result, error) {
 	if err = k.readable(c, err); err != nil {
 		return nil, err
 	}
-	if ok && (!a.Again || k.c.o.Replay) {
+	if ok && (a.served() || k.c.o.Replay) {
 		rec, found, err := k.c.calls.Get(recordKey(c.id, a.Attempt))
 		if err = k.readable(c, err); err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func (k *cacher) stored(c *call) (*result, error) {
 			return k.hit(c, a, rec)
 		}
 	}
-	return k.unfinished(c, ok && a.Again)
+	return k.unfinished(c, ok && !a.served())
 }
 
 // readable passes over records that can be rebuilt.

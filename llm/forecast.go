@@ -95,7 +95,7 @@ func (k *cacher) foresee(ctx context.Context, c *call, at foreseeing) (*result, 
 	if err = k.readable(c, err); err != nil {
 		return nil, err
 	}
-	if ok && !a.Again {
+	if ok && a.served() && !(a.Held && k.c.retried(ctx)) {
 		rec, found, err := k.c.calls.Get(recordKey(c.id, a.Attempt))
 		if err = k.readable(c, err); err != nil {
 			return nil, err

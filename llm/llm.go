@@ -143,6 +143,7 @@ type Options struct {
 	Sleep    func(context.Context, time.Duration) error
 	Getenv   func(string) string
 	Answered func(ctx context.Context, key string, sum [32]byte) // told of every answer used
+	Retried  func(ctx context.Context) bool                      // whether what asks in ctx failed before; nil means never
 	Corrupt  func(error)                                         // told of records that cannot be read and are rebuilt
 }
 
@@ -375,13 +376,18 @@ func (c *Client) Complete(ctx context.Context, q Request) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
+	larger := q
+	larger.MaxTokens = max(4*cl.maxTokens, 2048)
+	if c.retried(ctx) && ctx.Value(forecastKey{}) == nil {
+		if err := c.letGo(cl, larger); err != nil {
+			return Reply{}, err
+		}
+	}
 	reply, err := c.ask(ctx, cl, Reply{})
 	if err != nil {
 		return Reply{}, err
 	}
 	if reply.Outcome == OutcomeTruncated && cl.route.at.Provider != ProviderBuiltin {
-		larger := q
-		larger.MaxTokens = max(4*cl.maxTokens, 2048)
 		if cl, err = c.prepare(larger); err != nil {
 			return Reply{}, err
 		}
@@ -394,6 +400,31 @@ func (c *Client) Complete(ctx context.Context, q Request) (Reply, error) {
 		return c.repair(ctx, q, cl.template, reply)
 	}
 	return reply, nil
+}
+
+func (c *Client) retried(ctx context.Context) bool { return c.o.Retried != nil && c.o.Retried(ctx) }
+
+// letGo lets a request and the one with the larger bound be ordered again, where a batch answered them with thoughts
+// alone. It is called when what failed by these answers is tried again, and not by those that wait for new ones.
+func (c *Client) letGo(first *call, larger Request) error {
+	second, err := c.prepare(larger)
+	if err != nil {
+		return err
+	}
+	for _, cl := range []*call{first, second} {
+		a, ok, err := c.answers.Get(kv.Key(cl.id))
+		if err = c.rebuildable(err); err != nil {
+			return cl.storeError("read a stored answer", err)
+		}
+		if !ok || !a.Held {
+			continue
+		}
+		a.Held = false
+		if err := c.answers.Put(kv.Key(cl.id), a); err != nil {
+			return cl.storeError("let an answer go", err)
+		}
+	}
+	return nil
 }
 
 // ask sends one request through the chain and continues an earlier reply's list of calls.

@@ -548,6 +548,7 @@ func (c *Client) takeLine(r *route, j *Job, line []byte, answered map[string]boo
 	if err != nil {
 		return nil, nil, err
 	}
+	kept.Held = kept.Again
 	ans, err := c.answers.PutOp(kv.Key(w.ID), kept)
 	if err != nil {
 		return nil, nil, err

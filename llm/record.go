@@ -67,12 +67,17 @@ type Seen struct {
 }
 
 // answer says which attempt answers a key. Again marks an answer that is not served from the cache,
-// because asking again may help: a reply whose tokens went into thoughts alone.
+// because asking again may help: a reply whose tokens went into thoughts alone. Held is one of these that was ordered
+// from a batch API: whoever waits for it comes back for it in later runs, until what failed by it is tried again.
 type answer struct {
 	Attempt int  `json:"attempt"`
 	Again   bool `json:"again,omitzero"`
+	Held    bool `json:"held,omitzero"`
 	Sum     sum  `json:"sum"`
 }
+
+// served reports whether the answer is given to whoever asks for it.
+func (a answer) served() bool { return !a.Again || a.Held }
 
 // sum is a hash that is stored as hex.
 type sum [32]byte

@@ -24,7 +24,8 @@ func (e *Engine) Answered(ctx context.Context, key string, sum Sum) {
 
 // answers collects what one running item was answered.
 type answers struct {
-	item string // for a person
+	item  string // for a person
+	retry bool   // it is run again because it failed
 
 	mu     sync.Mutex
 	heard  map[string]Sum
@@ -64,6 +65,13 @@ func withAnswers(ctx context.Context, a *answers) context.Context {
 func answersIn(ctx context.Context) *answers {
 	a, _ := ctx.Value(answersKey{}).(*answers)
 	return a
+}
+
+// Retried reports whether the item that runs in ctx is run again because it failed before. An answer that it failed by
+// may then be asked for again.
+func Retried(ctx context.Context) bool {
+	a := answersIn(ctx)
+	return a != nil && a.retry
 }
 
 type aboveKey struct{}

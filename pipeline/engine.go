@@ -224,7 +224,7 @@ func (e *Engine) foresee(ctx context.Context, j job, f finding, sure, goesOn boo
 		return false, nil
 	}
 	err := e.opt.Foresee(ctx, j.stage, sure, func(ctx context.Context) error {
-		heard := &answers{item: j.stage + " " + j.key}
+		heard := &answers{item: j.stage + " " + j.key, retry: f.reason == FailedBefore}
 		defer heard.close()
 		raw, err := e.do(withAnswers(ctx, heard), j, heard)
 		if err != nil || !goesOn {
@@ -256,7 +256,7 @@ func (e *Engine) block(j job, f finding, as Reason) error {
 
 // work runs a stale item and records how it ended.
 func (e *Engine) work(ctx context.Context, j job, f finding) error {
-	heard := &answers{item: j.stage + " " + j.key}
+	heard := &answers{item: j.stage + " " + j.key, retry: f.reason == FailedBefore}
 	started := e.opt.Now()
 	raw, err := e.do(withAnswers(ctx, heard), j, heard)
 	if err == nil {

@@ -408,6 +408,175 @@ func once(fate string) func(int, *batchRun) string {
 	}
 }
 
+// settle runs the server and the build in turn until nothing waits, and returns the last run's report.
+func (s *batchServer) settle(l *lab, code int, flags ...string) report {
+	l.t.Helper()
+	args := append([]string{"build", "--batch", "--json"}, flags...)
+	for range 9 {
+		cmd := l.command(args...)
+		var out, errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		_ = cmd.Run() // its code says how it went
+		if got := cmd.ProcessState.ExitCode(); got == 75 {
+			s.run()
+			continue
+		} else if got != code {
+			l.t.Fatalf("exit %d, want %d\n%s%s", got, code, out.String(), errs.String())
+		}
+		var r report
+		if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+			l.t.Fatal(err)
+		}
+		return r
+	}
+	l.t.Fatal("it waits for ever")
+	return report{}
+}
+
+// batchReply is batchChat with another content and end.
+func batchReply(t *testing.T, content, finish string) string {
+	t.Helper()
+	var r map[string]any
+	if err := json.Unmarshal([]byte(batchChat), &r); err != nil {
+		t.Fatal(err)
+	}
+	choice := r["choices"].([]any)[0].(map[string]any)
+	choice["message"].(map[string]any)["content"], choice["finish_reason"] = content, finish
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// HD-14 for batches: wrapped answers give what they hold, by one line each, and the raw reply is kept.
+func TestHD14WrappedBatches(t *testing.T) {
+	l, s := batchLab(t, 4)
+	answer := `{"quote":"","reason":"it lists a, b,} and stops, }","answer":"true"}`
+	shapes := []string{"```json\n" + answer + "\n```", "Here is my answer:\n" + answer + "\nHope this helps", strings.Replace(answer, `"true"}`, `"true",}`, 1), answer}
+	s.line = func(_, body string) (int, string) {
+		for i, shape := range shapes {
+			if strings.Contains(body, fmt.Sprintf("Village number %d has", i)) {
+				return 200, batchReply(t, shape, "stop")
+			}
+		}
+		return 400, `{"error":{"message":"which village?"}}`
+	}
+	r := s.settle(l, 0)
+	if r.Labels["supporting"] != 2 || r.Labels["misleading"] != 2 || len(s.billed) != 4 || len(s.batches) != 1 {
+		t.Errorf("labels %v out of %d lines in %d batches", r.Labels, len(s.billed), len(s.batches))
+	}
+	for _, row := range released(t, r.Release.Dir, "annotations") {
+		if raw, _ := row["raw"].(string); !strings.Contains(raw, "it lists a, b,} and stops, }") {
+			t.Errorf("raw reply = %q", raw)
+		}
+	}
+}
+
+// HD-15 for batches: an empty reply that ran out of tokens is ordered once more, with room, becomes no label, and
+// both are paid for; temperature 0 stands in every line.
+func TestHD15TruncatedBatches(t *testing.T) {
+	l, s := batchLab(t, 2)
+	cut := batchReply(t, "", "length")
+	s.line = func(_, body string) (int, string) {
+		if strings.Contains(body, "Village number 0 has") {
+			return 200, cut
+		}
+		return 200, batchChat
+	}
+	r := s.settle(l, 3)
+	if len(s.billed) != 3 || r.Labels["unrelated"] != 1 || len(released(t, r.Release.Dir, "pairs")) != 1 {
+		t.Errorf("%d lines, labels %v", len(s.billed), r.Labels)
+	}
+	for body, times := range s.billed {
+		if times != 1 || !strings.Contains(body, `"temperature":0,`) && !strings.Contains(body, `"temperature":0}`) {
+			t.Errorf("%d times %s", times, body)
+		}
+	}
+	if calls, usd := l.spent(); calls != 3 || math.Abs(usd-3*perBatch) > 1e-9 {
+		t.Errorf("records of %d calls for $%v, want 3 for %v", calls, usd, 3*perBatch)
+	}
+	// It is no answer for good: a retry orders it again, once, with the larger bound if need be.
+	l.build(0, "--batch")
+	batches := len(s.batches)
+	for range 2 { // the second one waits for the first one's order
+		l.must(75, "build", "--batch", "--retry-failed")
+	}
+	if len(s.batches) != batches+1 {
+		t.Errorf("a retry makes %d batches", len(s.batches)-batches)
+	}
+	s.set(func(s *batchServer) {
+		s.line = func(_, body string) (int, string) {
+			if strings.Contains(body, "Village number 0 has") && !strings.Contains(body, `:2048`) {
+				return 200, cut
+			}
+			return 200, batchChat
+		}
+	})
+	if again := s.settle(l, 0, "--retry-failed"); again.Labels["unrelated"] != 2 {
+		t.Errorf("after a retry: labels %v", again.Labels)
+	}
+	if calls, usd := l.spent(); calls != 5 || math.Abs(usd-5*perBatch) > 1e-9 {
+		t.Errorf("records of %d calls for $%v, want 5 for %v", calls, usd, 5*perBatch)
+	}
+}
+
+// HD-17 and HD-27 for batches: another word of the prompt or another setting is ordered, going back costs nothing and
+// says what it saved, and the release is the one that it was.
+func TestHD17HD27BatchesFollowPromptAndSettings(t *testing.T) {
+	const n = 20
+	l, s := batchLab(t, n)
+	lines := func() int {
+		all := 0
+		for _, times := range s.billed {
+			all += times
+		}
+		return all
+	}
+	first := s.settle(l, 0)
+	if lines() != n {
+		t.Errorf("run A: %d lines, want %d", lines(), n)
+	}
+	prompts := filepath.Join(l.dir, "prompts")
+	text, err := os.ReadFile("../../annotate/prompts/raguard.txt")
+	if err == nil {
+		err = os.MkdirAll(prompts, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(prompts, "raguard.txt"), []byte(strings.Replace(string(text), "reading exam", "reading test", 1)), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.settle(l, 0); lines() != 2*n {
+		t.Errorf("run B, one word changed: %d lines, want %d more", lines()-n, n)
+	}
+	if err := os.RemoveAll(prompts); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(l.dir, "assay.yaml")
+	cold, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte(strings.Replace(string(cold), "temperature: 0,", "temperature: 0.7,", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s.settle(l, 0); lines() != 3*n {
+		t.Errorf("run C, temperature 0.7: %d lines, want %d more", lines()-2*n, n)
+	}
+	if err := os.WriteFile(config, cold, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	last := s.settle(l, 0)
+	if lines() != 3*n || last.LLM.Calls != 0 || last.LLM.USD != 0 || last.LLM.SavedTokens != n*120 || last.Release.ID != first.Release.ID {
+		t.Errorf("run D, as A: %d lines more, %+v, release %s for %s", lines()-3*n, last.LLM, last.Release.ID, first.Release.ID)
+	}
+	if calls, usd := l.spent(); calls != 3*n || math.Abs(usd-3*n*perBatch) > 1e-9 {
+		t.Errorf("records of %d calls for $%v, want %d for %v", calls, usd, 3*n, 3*n*perBatch)
+	}
+}
+
 // Killed at any moment, a workspace orders nothing twice, and its release is that of an undisturbed one.
 func TestBatchKilled(t *testing.T) {
 	const n = 12
