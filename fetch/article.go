@@ -26,7 +26,14 @@ type Article struct {
 	Partial   bool   // a teaser before a paywall, or a body that was cut
 }
 
-// extract makes the article of a page from a copy of its tree. It fails for pages that are not text.
+// Reasons why an answer that is no PDF gives no text.
+const (
+	ReasonNoPage     = "no_page"     // a picture, data, or anything else that nobody reads
+	ReasonPageBroken = "page_broken" // markup that no parser gets through
+)
+
+// extract makes the article of a page from a copy of its tree. What gives none is a *corpus.ExcludedError: whatever
+// bytes a host sends, they are that page's concern.
 func (p *Page) extract() (Article, error) {
 	switch kind := mediaType(p.Header.Get("Content-Type")); {
 	case isPDF(kind, p.body):
@@ -34,21 +41,22 @@ func (p *Page) extract() (Article, error) {
 	case kind == "text/plain":
 		return Article{Text: paragraphs(p.text()), Partial: p.truncated}, nil
 	case !readsAsPage(kind, p.body):
-		return Article{}, fmt.Errorf("extract the article of %s: %q is no page", p.Final, kind)
+		return Article{}, corpus.Exclude(ReasonNoPage, fmt.Sprintf("%s is %q", p.Final, kind))
 	}
+	broken := func(err error) error { return corpus.Exclude(ReasonPageBroken, fmt.Sprintf("extract the article of %s: %v", p.Final, err)) }
 	doc, err := p.Doc()
 	if err != nil {
-		return Article{}, err
+		return Article{}, broken(err)
 	}
 	base, err := url.Parse(p.Final)
 	if err != nil {
-		return Article{}, fmt.Errorf("extract the article of %s: %w", p.Final, err)
+		return Article{}, broken(err)
 	}
 	// The reader takes the tree apart, so it gets a copy; notices never come into that.
 	parser := readability.NewParser()
 	found, err := parser.ParseAndMutate(clone(doc, notices(doc)), base)
 	if err != nil {
-		return Article{}, fmt.Errorf("extract the article of %s: %w", p.Final, err)
+		return Article{}, broken(err)
 	}
 	a := Article{
 		Title:    corpus.Space(found.Title()),
@@ -63,7 +71,7 @@ func (p *Page) extract() (Article, error) {
 	if found.Node != nil {
 		var text strings.Builder
 		if err := found.RenderText(&text); err != nil {
-			return Article{}, fmt.Errorf("extract the article of %s: %w", p.Final, err)
+			return Article{}, broken(err)
 		}
 		a.Text = paragraphs(text.String())
 	}

@@ -17,6 +17,8 @@ import (
 	"codeberg.org/readeck/go-readability/v2"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
+
+	"assay/corpus"
 )
 
 const bridgePage = `<!doctype html><html lang="en"><head><title>Bridge to be rebuilt - Harbour Times</title>
@@ -107,14 +109,15 @@ func TestPageErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.parse = func(io.Reader) (*html.Node, error) { return nil, broken }
-	if _, err := p.Article(); !errors.Is(err, broken) || !strings.Contains(err.Error(), "https://a.example/x") {
+	var excluded *corpus.ExcludedError
+	if _, err := p.Article(); !errors.As(err, &excluded) || excluded.Reason != ReasonPageBroken || !strings.Contains(err.Error(), "https://a.example/x") {
 		t.Errorf("Article of a page that does not parse: %v", err)
 	}
 	p, err = NewPage("https://a.example/deep", htmlType, []byte(strings.Repeat("<div>", 5000)), time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Article(); err == nil || !strings.Contains(err.Error(), "https://a.example/deep") {
+	if _, err := p.Article(); !errors.As(err, &excluded) || excluded.Reason != ReasonPageBroken || !strings.Contains(err.Error(), "https://a.example/deep") {
 		t.Errorf("5000 open elements: %v, want an error rather than a deep recursion", err)
 	}
 }
