@@ -143,7 +143,7 @@ type Options struct {
 	Sleep    func(context.Context, time.Duration) error
 	Getenv   func(string) string
 	Answered func(ctx context.Context, key string, sum [32]byte) // told of every answer used
-	Retried  func(ctx context.Context) bool                      // whether what asks in ctx failed before; nil means never
+	Retried  func(ctx context.Context) bool                      // whether what asks in ctx failed for good before; nil means never
 	Corrupt  func(error)                                         // told of records that cannot be read and are rebuilt
 }
 
@@ -404,8 +404,8 @@ func (c *Client) Complete(ctx context.Context, q Request) (Reply, error) {
 
 func (c *Client) retried(ctx context.Context) bool { return c.o.Retried != nil && c.o.Retried(ctx) }
 
-// letGo lets a request and the one with the larger bound be ordered again, where a batch answered them with thoughts
-// alone. It is called when what failed by these answers is tried again, and not by those that wait for new ones.
+// letGo lets a request and the one with the larger bound be asked again, where they were answered with thoughts alone. It
+// is called when what failed by these answers is tried again, and not by what goes on where it was.
 func (c *Client) letGo(first *call, larger Request) error {
 	second, err := c.prepare(larger)
 	if err != nil {

@@ -94,7 +94,7 @@ func TestHD15(t *testing.T) {
 		replies []stubReply
 		outcome Outcome
 		calls   int
-		again   int // requests of a second run
+		again   int // requests of a retry
 	}{
 		{"label", []stubReply{chat(`{"label":"supporting","why":"x"}`)}, OutcomeAnswered, 1, 0},
 		{"empty twice", []stubReply{thoughts}, OutcomeTruncated, 2, 2},
@@ -106,7 +106,8 @@ func TestHD15(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, inTurn(tt.replies...))
-			c := client(t, s, Options{})
+			retry := false
+			c := client(t, s, Options{Retried: func(context.Context) bool { return retry }})
 			q := ask(1)
 			q.Temperature = ptr(0.0)
 			r := complete(t, c, q)
@@ -130,6 +131,10 @@ func TestHD15(t *testing.T) {
 				t.Errorf("spend %+v (%v), reply %+v: every token counts", spend, err, r.Usage)
 			}
 			before := s.requests()
+			if again := complete(t, c, q); s.requests() != before || again.Outcome != r.Outcome {
+				t.Errorf("what goes on where it was killed asks %d times and gets %s", s.requests()-before, again.Outcome)
+			}
+			retry = true
 			complete(t, c, q)
 			if got := s.requests() - before; got != tt.again {
 				t.Errorf("asked again: %d requests, want %d", got, tt.again)

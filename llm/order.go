@@ -548,7 +548,6 @@ func (c *Client) takeLine(r *route, j *Job, line []byte, answered map[string]boo
 	if err != nil {
 		return nil, nil, err
 	}
-	kept.Held = kept.Again
 	ans, err := c.answers.PutOp(kv.Key(w.ID), kept)
 	if err != nil {
 		return nil, nil, err

@@ -67,8 +67,8 @@ type Seen struct {
 }
 
 // answer says which attempt answers a key. Again marks an answer that is not served from the cache,
-// because asking again may help: a reply whose tokens went into thoughts alone. Held is one of these that was ordered
-// from a batch API: whoever waits for it comes back for it in later runs, until what failed by it is tried again.
+// because asking again may help: a reply whose tokens went into thoughts alone. It is Held for what asked first, which may
+// be killed, or come back in a later run for what a batch answered, until what failed by it is tried again.
 type answer struct {
 	Attempt int  `json:"attempt"`
 	Again   bool `json:"again,omitzero"`
@@ -192,7 +192,8 @@ func (c *Client) reckon(cl *call, res *result, seen Seen) (Record, answer, *Erro
 		rec.Usage, rec.Estimated = estimate(cl, f.text), true
 	}
 	c.price(cl, &rec)
-	return rec, answer{Attempt: seen.Attempt, Sum: sumOf(rec, f.vectors), Again: rec.Outcome == OutcomeTruncated && answerText(f.text) == ""}, nil
+	thoughts := rec.Outcome == OutcomeTruncated && answerText(f.text) == ""
+	return rec, answer{Attempt: seen.Attempt, Sum: sumOf(rec, f.vectors), Again: thoughts, Held: thoughts}, nil
 }
 
 // estimate is a usage for replies that tell none.

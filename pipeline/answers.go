@@ -25,7 +25,7 @@ func (e *Engine) Answered(ctx context.Context, key string, sum Sum) {
 // answers collects what one running item was answered.
 type answers struct {
 	item  string // for a person
-	retry bool   // it is run again because it failed
+	retry bool   // it is run again although it failed for good
 
 	mu     sync.Mutex
 	heard  map[string]Sum
@@ -67,8 +67,8 @@ func answersIn(ctx context.Context) *answers {
 	return a
 }
 
-// Retried reports whether the item that runs in ctx is run again because it failed before. An answer that it failed by
-// may then be asked for again.
+// Retried reports whether the item that runs in ctx is run again although it failed for good before (RetryFailed). An
+// answer that it failed by may then be asked for again.
 func Retried(ctx context.Context) bool {
 	a := answersIn(ctx)
 	return a != nil && a.retry

@@ -224,7 +224,7 @@ func (e *Engine) foresee(ctx context.Context, j job, f finding, sure, goesOn boo
 		return false, nil
 	}
 	err := e.opt.Foresee(ctx, j.stage, sure, func(ctx context.Context) error {
-		heard := &answers{item: j.stage + " " + j.key, retry: f.reason == FailedBefore}
+		heard := &answers{item: j.stage + " " + j.key, retry: f.again()}
 		defer heard.close()
 		raw, err := e.do(withAnswers(ctx, heard), j, heard)
 		if err != nil || !goesOn {
@@ -248,6 +248,11 @@ func (e *Engine) foresee(ctx context.Context, j job, f finding, sure, goesOn boo
 	return true, standing(j.stage, j.key, Item{Excl: excl})
 }
 
+// again reports whether the item is tried again although it failed for good.
+func (f finding) again() bool {
+	return f.reason == FailedBefore && f.item.Fail != nil && f.item.Fail.Class == ClassPermanent
+}
+
 // block counts an item that does not run, although it is stale or lies below a stale one.
 func (e *Engine) block(j job, f finding, as Reason) error {
 	e.note(visit{job: j, item: f.item, reason: as, detail: f.detail})
@@ -256,7 +261,7 @@ func (e *Engine) block(j job, f finding, as Reason) error {
 
 // work runs a stale item and records how it ended.
 func (e *Engine) work(ctx context.Context, j job, f finding) error {
-	heard := &answers{item: j.stage + " " + j.key, retry: f.reason == FailedBefore}
+	heard := &answers{item: j.stage + " " + j.key, retry: f.again()}
 	started := e.opt.Now()
 	raw, err := e.do(withAnswers(ctx, heard), j, heard)
 	if err == nil {
