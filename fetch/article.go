@@ -43,7 +43,9 @@ func (p *Page) extract() (Article, error) {
 	case !readsAsPage(kind, p.body):
 		return Article{}, corpus.Exclude(ReasonNoPage, fmt.Sprintf("%s is %q", p.Final, kind))
 	}
-	broken := func(err error) error { return corpus.Exclude(ReasonPageBroken, fmt.Sprintf("extract the article of %s: %v", p.Final, err)) }
+	broken := func(err error) error {
+		return corpus.Exclude(ReasonPageBroken, fmt.Sprintf("extract the article of %s: %v", p.Final, err))
+	}
 	doc, err := p.Doc()
 	if err != nil {
 		return Article{}, broken(err)
