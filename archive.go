@@ -88,9 +88,11 @@ func carried() []carrier {
 	}
 }
 
-// A line is one record of a table. Of Value, Text and Base64 one is set; the latter two are bytes.
+// A line is one record of a table. Of Key and Name one is set: the parts of a key, or a key that is no more than a
+// name. Of Value, Text and Base64 one is set; the latter two are bytes.
 type line struct {
-	Key    []string        `json:"key"`
+	Key    []string        `json:"key,omitempty"`
+	Name   string          `json:"name,omitzero"`
 	Value  json.RawMessage `json:"value,omitempty"`
 	Text   *string         `json:"text,omitempty"`
 	Base64 []byte          `json:"base64,omitempty"`
@@ -106,7 +108,10 @@ func carry[V any](name, kind string, version int, in func(*Workspace) kv.Bucket[
 					return err
 				}
 				l := line{Key: kv.Parts(e.Key)}
-				if !utf8.ValidString(e.Key) || len(l.Key) == 0 {
+				if len(l.Key) == 0 {
+					l.Name = e.Key
+				}
+				if !utf8.ValidString(e.Key) || e.Key == "" {
 					return fmt.Errorf("the key %q of %s is no text", e.Key, name)
 				}
 				if raw, ok := any(e.Value).([]byte); ok {
@@ -127,7 +132,7 @@ func carry[V any](name, kind string, version int, in func(*Workspace) kv.Bucket[
 			} else if err := json.Unmarshal(l.Value, &v); err != nil {
 				return fmt.Errorf("read a record of %s: %w", name, err)
 			}
-			return takeInto(t, in(t.w), kv.Key(l.Key...), v)
+			return takeInto(t, in(t.w), cmp.Or(l.Name, kv.Key(l.Key...)), v)
 		},
 	}
 }
