@@ -304,6 +304,24 @@ func TestLoadConfigWithoutWorkspaceSaysHowToMakeOne(t *testing.T) {
 	}
 }
 
+// X is asked by those who name it alone, whatever stands behind the other tools.
+func TestXIsOffUnlessItIsNamed(t *testing.T) {
+	for _, c := range []struct{ yaml, want string }{
+		{"recipe: {profile: gpe}\n", ""},
+		{"recipe: {profile: raguard, planner: {policy: gpe, agent: {engines: {\"*\": brave}}}}\n", ""},
+		{"recipe: {profile: gpe, planner: {agent: {engines: {x: x}}}}\nruntime: {search: {x: {on: true}}}\n", "x"},
+	} {
+		parsed, _, err := parseConfig([]byte(c.yaml), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine, named := parsed.Recipe.Planner.Agent.Engines["x"]
+		if !named || engine != c.want {
+			t.Errorf("%s: the engine of x is %q, named %t", c.yaml, engine, named)
+		}
+	}
+}
+
 // The recipe that a release carries must be able to rebuild it.
 func TestLockIsAConfiguration(t *testing.T) {
 	c, _, err := parseConfig(initYAML, nil, nil)
