@@ -64,6 +64,8 @@ type collector struct {
 	calls  map[string]bool
 	drafts map[string]corpus.Verdict // by claim
 	panel  map[string]panelled       // by claim and document
+
+	unbounded map[string]bool // claims that were searched for step by step without an as-of date
 }
 
 // withheldAction is what an action of a search that its engine refused counts as among what a release lacks.
@@ -101,7 +103,7 @@ func (o *omissions) counts() map[string]int {
 }
 
 func newCollector(dir string) (*collector, error) {
-	c := &collector{calls: map[string]bool{}, drafts: map[string]corpus.Verdict{}, panel: map[string]panelled{}}
+	c := &collector{calls: map[string]bool{}, drafts: map[string]corpus.Verdict{}, panel: map[string]panelled{}, unbounded: map[string]bool{}}
 	var errs [7]error
 	c.claims, errs[0] = newSpool[numbered[output.ClaimRow]](dir)
 	c.documents, errs[1] = newSpool[output.DocumentRow](dir)
@@ -183,6 +185,11 @@ func (c *collector) visitor() visitor {
 			return nil
 		},
 		trace: func(claim corpus.Claim, t corpus.Trace, _ []corpus.Link) error {
+			if t.Policy == planner.PolicyAgent && t.AsOf == "" {
+				c.mu.Lock()
+				c.unbounded[claim.ID] = true
+				c.mu.Unlock()
+			}
 			failed, _ := planner.FailedSearches(t)
 			for i, s := range failed {
 				if err := c.withheld.add(withheldAction, fmt.Sprint(claim.ID, " ", i), s.Action+" "+s.Outcome); err != nil {
@@ -477,6 +484,9 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	}
 	if missed > 0 {
 		f.Warnings = append(f.Warnings, fmt.Sprintf("searches that their engines refused: %d; what these would have found is missing, and assay show CLAIM --trace tells why", missed))
+	}
+	if n := len(c.unbounded); n > 0 && r.Planner.Agent.AsOf != AsOfNone {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("claims without the date that recipe.planner.agent.as_of: %s goes by: %d; nothing was too late for them, and leak_after_as_of and leak_undated are not told of them", r.Planner.Agent.AsOf, n))
 	}
 	var builtin []string
 	for _, m := range models {
