@@ -124,9 +124,10 @@ func (c *Client) BatchOf(endpoint string) (ok bool, why string) {
 }
 
 // ordered is asked before a call is made: it collects the call where this run orders batches, and says
-// of a call that is ordered that it waits. Nil means that the call is to be made.
+// of a call that is ordered that it waits. Nil means that the call is to be made, as those are at once
+// that tell how to write the others.
 func (k *cacher) ordered(ctx context.Context, c *call) error {
-	if c.template == nil || c.route.profile.Batch == nil || c.route.at.Provider == ProviderBuiltin || k.c.o.Replay || !k.c.o.Batch && !k.c.orders.stand {
+	if c.template == nil || c.role == RoleCanary || c.route.profile.Batch == nil || c.route.at.Provider == ProviderBuiltin || k.c.o.Replay || !k.c.o.Batch && !k.c.orders.stand {
 		return nil
 	}
 	o, known, err := k.c.orders.meta.Get(kv.Key(c.id))

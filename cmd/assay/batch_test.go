@@ -37,6 +37,7 @@ type batchServer struct {
 	fate  func(n int, b *batchRun) string
 	line  func(id, body string) (status int, reply string) // 0: no line at all
 	after func(what string)                                // a request is done, and its reply not sent yet
+	chat  func() (status int, reply string)                // what a call beside the batches gets; nil: there is to be none
 }
 
 type batchFile struct{ name, purpose, text string }
@@ -129,6 +130,9 @@ func (s *batchServer) handle(r *http.Request, path string) (int, string) {
 			return 200, reply
 		}
 		return 404, `{"error":{"message":"No batch found with id","type":"invalid_request_error","param":null,"code":null}}`
+	}
+	if r.Method == "POST" && path == "/chat/completions" && s.chat != nil {
+		return s.chat()
 	}
 	s.t.Errorf("%s %s is no request of Files or Batches", r.Method, path)
 	return 404, ""
@@ -276,6 +280,33 @@ func (l *lab) spent() (calls int, usd float64) {
 
 // perBatch is what one answer of batchChat costs at half the usual price.
 const perBatch = (60*10.0 + 40*5 + 20*100) / 1e6 / 2
+
+// What a model takes is asked before anything is ordered, by calls that answer at once. A deployment that takes
+// batches alone refuses them, and is ordered from all the same.
+func TestBatchAfterCanary(t *testing.T) {
+	for name, chat := range map[string]func() (int, string){
+		"answered": func() (int, string) { return 200, batchChat },
+		"refused":  func() (int, string) { return 400, `{"error":{"message":"this deployment takes batches","code":"OperationNotSupported"}}` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, s := batchLab(t, 2)
+			s.chat = chat
+			path := filepath.Join(l.dir, "assay.yaml")
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, bytes.ReplaceAll(text, []byte("key_env:"), []byte("canary: true, key_env:")), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			l.build(75, "--batch")
+			s.run()
+			if r := l.build(0, "--batch"); r.Labels["unrelated"] != 2 {
+				t.Errorf("labels %v", r.Labels)
+			}
+		})
+	}
+}
 
 func TestBatch(t *testing.T) {
 	l, s := batchLab(t, 9)
