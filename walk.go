@@ -142,7 +142,7 @@ func (k *walk) spine(ctx context.Context) error {
 			lanes = append(lanes, walk)
 		}
 	}
-	if slices.Contains(recipe.Discover, DiscoverImported) {
+	if slices.Contains(recipe.Discover, DiscoverImported) && k.reaches(KindParse) {
 		if k.reaches(KindPlan) {
 			var err error
 			if k.rowsWithPairs, err = k.rowsOf(ctx); err != nil {
@@ -218,7 +218,9 @@ func (k *walk) refs(ctx context.Context, site scrapers.Site, base string) iter.S
 				return true
 			}
 			seen[id] = true
-			k.e.Expect(k.stages.of(site), 1)
+			if k.reaches(KindParse) {
+				k.e.Expect(k.stages.of(site), 1)
+			}
 			var err error
 			ref.URL, err = k.w.storedAs(ref.URL)
 			return yield(ref, err)
@@ -413,6 +415,9 @@ func (k *walk) rows(table scrapers.Table) iter.Seq2[scrapers.Row, error] {
 
 // item works on one item page, by whichever reader its site has.
 func (k *walk) item(site scrapers.Site, source string) func(context.Context, corpus.Ref) (struct{}, error) {
+	if !k.reaches(KindParse) { // what the listings show is noted, and that is all
+		return func(context.Context, corpus.Ref) (struct{}, error) { return struct{}{}, nil }
+	}
 	if site.Read != nil {
 		return k.reading(site, source)
 	}

@@ -60,6 +60,9 @@ func TestFactCheckersAreReadBesideNewsrooms(t *testing.T) {
 		"recipe.sites":   `[{name: politifact, base: "http://check.example"}, {name: who, base: "http://news.example"}]`,
 		"recipe.planner": `{policy: gpe, agent: {engines: {"*": local}, tools: [web_support, web_refute], max_actions: 2}}`,
 	})
+	if r := l.build(0, "--until", "discover"); w.times(last.address("check.example"))+w.times("news.example"+article) > 0 || len(r.Pipeline.Stages) == 0 {
+		t.Error("--until discover fetches item pages")
+	}
 	r := l.build(0)
 	if got := column(t, r.Release.Dir, "documents", "url"); !slices.Equal(got, []string{"http://news.example" + article}) {
 		t.Errorf("the searches found %q", got)
