@@ -52,7 +52,7 @@ func (v *watch) read(site scrapers.Site, p *fetch.Page) {
 // page looks at an item page that its host gave or confirmed, once in a run. What goes wrong in looking is no
 // failure of the page.
 func (v *watch) page(site scrapers.Site, p *fetch.Page) {
-	if len(site.Layouts) == 0 {
+	if len(site.Layouts) == 0 && site.Read == nil {
 		return
 	}
 	v.mu.Lock()

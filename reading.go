@@ -99,6 +99,7 @@ func (s stages) read(site scrapers.Site) pipeline.Stage[string, []corpus.Documen
 				return nil, err
 			}
 			defer free()
+			s.w.watch.read(site, page)
 			return site.Read(page)
 		},
 	}

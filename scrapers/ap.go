@@ -19,6 +19,7 @@ var ap = Site{
 	Start:     apPages.start,
 	Discover:  apPages.discover("ap"),
 	Read:      readArticle(apForm),
+	form:      &apForm,
 }
 
 var apPages = newsPages{
@@ -30,6 +31,6 @@ var apPages = newsPages{
 }
 
 var apForm = articleForm{
-	Title: ".Page-headline, h1[class^=Component-heading]", // the h1 of hosted pages is the newspaper's name
+	Title: ".Page-headline, h1[class^=Component-heading], .ap-story-headline", // the h1 of hosted pages is the newspaper's name
 	Body:  ".Article p, .RichTextStoryBody p, block p",
 }

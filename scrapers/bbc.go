@@ -19,6 +19,7 @@ var bbc = Site{
 	Start:     bbcPages.start,
 	Discover:  bbcPages.discover("bbc"),
 	Read:      readArticle(bbcForm),
+	form:      &bbcForm,
 }
 
 var bbcPages = newsPages{

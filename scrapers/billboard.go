@@ -20,6 +20,7 @@ var billboard = Site{
 	Start:     billboardPages.start,
 	Discover:  billboardPages.discover("billboard"),
 	Read:      readArticle(billboardForm),
+	form:      &billboardForm,
 	Category:  corpus.Celebrity,
 }
 

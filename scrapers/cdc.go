@@ -21,6 +21,7 @@ var cdc = Site{
 	Start:     cdcPages.start,
 	Discover:  cdcPages.discover("cdc"),
 	Read:      readArticle(cdcForm),
+	form:      &cdcForm,
 	Category:  corpus.Medical,
 }
 

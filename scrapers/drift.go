@@ -1,6 +1,7 @@
 package scrapers
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,12 +62,12 @@ type Observation struct {
 	Ratings []string        `json:"ratings,omitzero"` // as printed, for each claim
 	Unknown []string        `json:"unknown,omitzero"` // of these, words that the scale does not have
 	Reviews int             `json:"reviews,omitzero"` // ClaimReviews of the page
+	Told    []string        `json:"told,omitzero"`    // where pages rate nothing: what this one tells, see SiteSum
 	Bad     []BadMarkup     `json:"bad,omitzero"`
 	Alarms  []Alarm         `json:"alarms,omitzero"`
 }
 
-// Observe looks at an item page as a canary does. It reads the page as Parse does and stores nothing.
-// Newsrooms and institutions, which rate nothing and have no layouts, are looked at for walls alone.
+// Observe looks at an item page as a canary does. It reads the page as Parse or Read does and stores nothing.
 func Observe(site Site, p *fetch.Page) Observation {
 	o := Observation{Site: site.Name, URL: p.Final}
 	alarm := func(kind, field, want, has string) {
@@ -81,6 +82,7 @@ func Observe(site Site, p *fetch.Page) Observation {
 		return o
 	}
 	if site.Parse == nil {
+		o.documents(site, p, alarm)
 		return o
 	}
 	r, err := readPage(site.Layouts, p)
@@ -167,6 +169,60 @@ func Observe(site Site, p *fetch.Page) Observation {
 		}
 	}
 	return o
+}
+
+// documents looks at an item page of a newsroom or an institution. Such a page is read also where it is built
+// otherwise than its form expects, so that a single one is reported and the share of them counts, see Canary.Since.
+func (o *Observation) documents(site Site, p *fetch.Page, alarm func(kind, field, want, has string)) {
+	docs, err := site.Read(p)
+	switch m := asMarkupError(err); {
+	case excludedReason(err) != "":
+		return
+	case m != nil:
+		alarm(AlarmLayout, "", m.Want, m.Has)
+		return
+	case err != nil:
+		alarm(AlarmLayout, "", "a document", err.Error())
+		return
+	case len(docs) == 0:
+		return // an interface that had nothing to tell
+	}
+	o.Layout = "documents"
+	for name, has := range map[string]func(corpus.Document) bool{
+		FieldDate:    func(d corpus.Document) bool { return d.PublishedAt != "" },
+		FieldAuthors: func(d corpus.Document) bool { return len(d.Authors) > 0 },
+		FieldTags:    func(d corpus.Document) bool { return len(d.Tags) > 0 },
+	} {
+		if slices.ContainsFunc(docs, has) {
+			o.Told = append(o.Told, name)
+		}
+	}
+	defer func() { slices.Sort(o.Told) }()
+	root, err := p.Doc()
+	if site.form == nil || err != nil {
+		return
+	}
+	r := &reading{doc: goquery.NewDocumentFromNode(root)}
+	look := func(field, place string, found bool) {
+		if found {
+			o.Told = append(o.Told, field)
+			return
+		}
+		if where := r.elsewhere(place); where != "" {
+			alarm(AlarmMoved, field, place, r.around(place)+"; "+where)
+			return
+		}
+		alarm(AlarmMissing, field, place, r.around(place))
+	}
+	if place := cmp.Or(site.form.Title, "h1"); place != ogTitle {
+		look(FieldTitle, place, len(texts(r.doc.Find(place))) > 0)
+	}
+	if place := site.form.Body; place != "" {
+		look(FieldBody, place, site.form.text(r.doc) != "")
+	}
+	if printed := newArticleMarkup(r.doc).dates(); len(printed) > 0 && !slices.Contains(o.Told, FieldDate) {
+		alarm(AlarmDate, FieldDate, "a date", fmt.Sprintf("%q", printed[0]))
+	}
 }
 
 // ratings looks at the words of the verdicts.
@@ -353,16 +409,17 @@ type Canary struct {
 
 // A SiteSum is what a canary knows of one site.
 type SiteSum struct {
-	Pages    int            `json:"pages"`    // that tell a claim
-	Fields   map[string]int `json:"fields"`   // pages whose layout expects a field
-	Has      map[string]int `json:"has"`      // of these, pages that have it
-	Reviews  int            `json:"reviews"`  // pages with a ClaimReview
-	Ratings  map[string]int `json:"ratings"`  // claims by printed rating
-	Unknown  map[string]int `json:"unknown"`  // of these, ratings that the scale does not have
-	Bad      []string       `json:"bad"`      // pages whose markup was given up, as "bad markup" counts them
-	Listings int            `json:"listings"` // listing pages
-	Items    int            `json:"items"`    // on them
-	Alarms   []Alarm        `json:"alarms"`   // of single pages and listings, in the order in which they were added
+	Pages    int            `json:"pages"`         // that tell a claim, or a document
+	Fields   map[string]int `json:"fields"`        // pages whose layout expects a field
+	Has      map[string]int `json:"has"`           // of these, pages that have it
+	Reviews  int            `json:"reviews"`       // pages with a ClaimReview
+	Told     map[string]int `json:"told,omitzero"` // pages of a newsroom or an institution, by what they tell where it is expected
+	Ratings  map[string]int `json:"ratings"`       // claims by printed rating
+	Unknown  map[string]int `json:"unknown"`       // of these, ratings that the scale does not have
+	Bad      []string       `json:"bad"`           // pages whose markup was given up, as "bad markup" counts them
+	Listings int            `json:"listings"`      // listing pages
+	Items    int            `json:"items"`         // on them
+	Alarms   []Alarm        `json:"alarms"`        // of single pages and listings, in the order in which they were added
 }
 
 func (c *Canary) site(name string) *SiteSum {
@@ -390,6 +447,12 @@ func (c *Canary) Add(o Observation) {
 	s.Pages++
 	if o.Reviews > 0 {
 		s.Reviews++
+	}
+	for _, f := range o.Told {
+		if s.Told == nil {
+			s.Told = map[string]int{}
+		}
+		s.Told[f]++
 	}
 	for f, has := range o.Fields {
 		s.Fields[f]++
@@ -452,7 +515,8 @@ func (c Canary) Alarms() []Alarm {
 	return out
 }
 
-// Since returns what fell against an earlier run: items per listing, pages with a ClaimReview.
+// Since returns what fell against an earlier run: items per listing, pages with a ClaimReview, documents with what
+// they told before.
 func (c Canary) Since(before Canary) []Alarm {
 	var out []Alarm
 	for _, name := range slices.Sorted(maps.Keys(c.Sites)) {
@@ -460,18 +524,21 @@ func (c Canary) Since(before Canary) []Alarm {
 		if was == nil {
 			continue
 		}
-		fell := func(kind, what string, part, whole, oldPart, oldWhole int) {
+		fell := func(kind, field, what string, part, whole, oldPart, oldWhole int) {
 			if whole == 0 || oldWhole == 0 {
 				return
 			}
 			share, old := float64(part)/float64(whole), float64(oldPart)/float64(oldWhole)
 			if share < canaryDrop*old {
-				out = append(out, Alarm{Site: name, Kind: kind, Want: fmt.Sprintf("%.2f %s, as before", old, what), Has: fmt.Sprintf("%.2f", share)})
+				out = append(out, Alarm{Site: name, Kind: kind, Field: field, Want: fmt.Sprintf("%.2f %s, as before", old, what), Has: fmt.Sprintf("%.2f", share)})
 			}
 		}
-		fell(AlarmEmptied, "items per listing", now.Items, now.Listings, was.Items, was.Listings)
+		fell(AlarmEmptied, "", "items per listing", now.Items, now.Listings, was.Items, was.Listings)
 		if now.Pages >= canaryPages && was.Pages >= canaryPages {
-			fell(AlarmClaimReview, "ClaimReviews per page", now.Reviews, now.Pages, was.Reviews, was.Pages)
+			fell(AlarmClaimReview, "", "ClaimReviews per page", now.Reviews, now.Pages, was.Reviews, was.Pages)
+			for _, f := range slices.Sorted(maps.Keys(was.Told)) {
+				fell(AlarmMissing, f, "of the pages have it where it is expected", now.Told[f], now.Pages, was.Told[f], was.Pages)
+			}
 		}
 	}
 	return out

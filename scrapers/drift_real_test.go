@@ -2,6 +2,8 @@ package scrapers
 
 import (
 	"bytes"
+	"compress/gzip"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -75,19 +77,19 @@ func editsOf(t *testing.T, site Site, p *fetch.Page) []struct {
 		}
 		for _, from := range f.From {
 			place := readPlace(from)
-			if place.review != "" || place.optional || len(r.at(f, from, r.boxes[0])) == 0 {
-				continue // what need not be there may go
+			if place.review != "" || len(r.at(f, from, r.boxes[0])) == 0 {
+				continue
 			}
 			// A class, or what else the last part of a selector is known by, has another name.
 			doc, _ := tree(t, p)
 			last := lastPart(place.selector)
-			if renamed(doc, place.selector, last) {
+			if !place.optional && renamed(doc, place.selector, last) { // what need not be there may go
 				// Where another element is known by the same name, the field seems to have moved there.
 				out = append(out, made{"renamed", from, []string{AlarmMissing, AlarmMoved, AlarmLayout}, render(t, doc)})
 			}
 			// The element stands at the end of the page.
 			doc, _ = tree(t, p)
-			if at := doc.Find(place.selector); place.label == "" && at.Length() > 0 && strings.ContainsAny(last, ".#[") && strings.Contains(place.selector, " ") {
+			if at := doc.Find(place.selector); !place.optional && place.label == "" && at.Length() > 0 && strings.ContainsAny(last, ".#[") && strings.Contains(place.selector, " ") {
 				nodes := slices.Clone(at.Nodes)
 				at.Remove()
 				aside := &html.Node{Type: html.ElementNode, Data: "aside", Attr: []html.Attribute{{Key: "class", Val: "new-place"}}}
@@ -102,7 +104,7 @@ func editsOf(t *testing.T, site Site, p *fetch.Page) []struct {
 				}
 			}
 			// The verdict is a word that nobody knows.
-			if f.Name == FieldRating && site.Ratings != nil {
+			if f.Name == FieldRating && site.Ratings != nil && !(place.optional && place.pattern != nil) { // a pattern knows the words
 				doc, _ = tree(t, p)
 				if reworded(doc, place, first(r.at(&Field{}, from, r.boxes[0]))) {
 					kinds := []string{AlarmRating, AlarmDisagrees}
@@ -297,6 +299,10 @@ func TestRealEditsRaiseAlarms(t *testing.T) {
 				if a.URL != p.Final || a.Want == "" || a.Has == "" || a.Site != name || !strings.Contains(a.String(), a.URL) {
 					t.Errorf("%s: alarm %+v", e.name, a)
 				}
+				// The place is named, or the mark of a whole layout that went with it.
+				if a.Kind != AlarmLayout && !slices.ContainsFunc(alarms, func(a Alarm) bool { return strings.Contains(a.Want, strings.TrimPrefix(e.place, "?")) }) {
+					t.Errorf("%s: %s at %s names another place: %v", name, e.name, e.place, alarms)
+				}
 			}
 		}
 	}
@@ -358,4 +364,143 @@ func TestRealListingEditsRaiseAlarms(t *testing.T) {
 		}
 	}
 	t.Logf("edits that raised an alarm: %v", counts)
+}
+
+// documentCaptures are the captured pages and replies of newsrooms and institutions, by the site that takes their address.
+func documentCaptures(t *testing.T, dir string) map[string][]*fetch.Page {
+	t.Helper()
+	out := map[string][]*fetch.Page{}
+	for _, c := range captures(t, dir, "bbc-article", "ap-article", "reuters-article", "billboard-article", "people-article", "nbc-article", "npr-article",
+		"npr-factcheck", "cdc-html", "usgs-event", "usgs-geojson", "nws-alerts", "openfda-food", "openfda-drugsfda", "cpsc-recall", "recalls-api") {
+		if bytes.HasPrefix(c.body, []byte{0x1f, 0x8b}) {
+			c.body = unpacked(t, c.body)
+		}
+		for _, site := range All {
+			if c.url == "" && strings.HasPrefix(c.kind, site.Name) || c.kind == "recalls-api" && site.Name == "cpsc" || c.kind == "openfda-food" && site.Name == "fda" {
+				c.url = site.Start("", nil)[0]
+			}
+			if site.Read != nil && site.Recognise("", c.url) {
+				out[site.Name] = append(out[site.Name], realPage(t, c.url, c.body))
+			}
+		}
+	}
+	return out
+}
+
+func unpacked(t *testing.T, packed []byte) []byte {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// Pages of newsrooms and institutions raise nothing as they were captured, and an alarm once they are another design's.
+func TestRealDocumentsAndDrift(t *testing.T) {
+	dir := realFolder(t)
+	block, err := os.ReadFile(filepath.Join(dir, "blocks", "cloudflare-js-challenge-2020-05.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for name, pages := range documentCaptures(t, dir) {
+		site, _ := SiteNamed(name)
+		for _, p := range pages {
+			counts["unchanged"]++
+			for _, a := range CheckPage(site, p) {
+				t.Errorf("unchanged: %s", a)
+			}
+			edits := map[string]struct {
+				want string // is part of what was looked for
+				body []byte
+			}{"block page": {"a page of", block}}
+			edit := func(name, want string, change func(doc *goquery.Document) bool) {
+				doc, err := goquery.NewDocumentFromReader(strings.NewReader(p.Text()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if change(doc) {
+					edits[name] = struct {
+						want string
+						body []byte
+					}{want, render(t, doc)}
+				}
+			}
+			switch {
+			case site.form == nil: // the reply of an interface
+				body := strings.NewReplacer(`"properties"`, `"traits"`, `"results"`, `"outcome"`, `"RecallID"`, `"ID"`, `"RecallNumber"`, `"Number"`, `"URL"`, `"At"`, `"success"`, `"outcome"`).Replace(p.Text())
+				if body != p.Text() { // one that lists no record has none to rename
+					edits["renamed"] = struct {
+						want string
+						body []byte
+					}{"", []byte(body)}
+				}
+			default:
+				title := site.form.Title
+				if title == "" {
+					title = "h1"
+				}
+				edit("title renamed", title, func(doc *goquery.Document) bool {
+					return title != ogTitle && renamed(doc, title, lastPart(strings.Split(title, ",")[0]))
+				})
+				edit("text renamed", site.form.Body, func(doc *goquery.Document) bool {
+					if site.form.Body == "" {
+						return false
+					}
+					for _, part := range strings.Split(site.form.Body, ",") {
+						doc.Find(strings.Fields(part)[0]).Each(func(_ int, s *goquery.Selection) {
+							for _, a := range []string{"class", "id", "data-component", "data-testid"} {
+								if _, ok := s.Attr(a); ok {
+									s.SetAttr(a, "of-a-new-design")
+								}
+							}
+							if goquery.NodeName(s) == "block" {
+								s.Nodes[0].Data = "x-new"
+							}
+						})
+					}
+					return doc.Find(site.form.Body).Length() == 0
+				})
+				edit("date unread", "a date", func(doc *goquery.Document) bool {
+					doc.Find(`script[type^="application/ld+json"]`).Remove()
+					done := false
+					doc.Find("meta, time, [itemprop=datePublished]").Each(func(_ int, s *goquery.Selection) {
+						for _, a := range []string{"content", "value", "datetime"} {
+							if _, err := corpus.ReadDate(s.AttrOr(a, "")); err == nil {
+								s.SetAttr(a, "the other day")
+								done = true
+							}
+						}
+						if s.Is("[itemprop=datePublished]:not(meta)") {
+							s.SetText("the other day")
+						}
+					})
+					return done
+				})
+			}
+			for edited, e := range edits {
+				counts[edited]++
+				alarms := CheckPage(site, pageOfBytes(t, p, e.body))
+				i := slices.IndexFunc(alarms, func(a Alarm) bool { return strings.Contains(a.Want, e.want) })
+				if i < 0 {
+					t.Errorf("%s: %q of %s raises %v", name, edited, p.Final, alarms)
+					continue
+				}
+				if a := alarms[i]; a.URL != p.Final || a.Want == "" || a.Has == "" {
+					t.Errorf("%s: alarm %+v", edited, a)
+				}
+			}
+		}
+	}
+	t.Logf("pages by edit: %v", counts)
+	for edited, n := range map[string]int{"unchanged": 25, "block page": 25, "title renamed": 14, "text renamed": 14, "date unread": 6, "renamed": 9} {
+		if counts[edited] < n {
+			t.Errorf("%d pages for %q, want %d", counts[edited], edited, n)
+		}
+	}
 }

@@ -21,6 +21,7 @@ var ftc = Site{
 	Start:     ftcPages.start,
 	Discover:  ftcPages.discover("ftc"),
 	Read:      readArticle(ftcForm),
+	form:      &ftcForm,
 	Category:  corpus.Commonsense,
 }
 

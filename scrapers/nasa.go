@@ -21,6 +21,7 @@ var nasa = Site{
 	Start:     nasaPages.start,
 	Discover:  nasaPages.discover("nasa"),
 	Read:      readArticle(nasaForm),
+	form:      &nasaForm,
 	Category:  corpus.Science,
 }
 

@@ -19,6 +19,7 @@ var nbc = Site{
 	Start:     nbcPages.start,
 	Discover:  nbcPages.discover("nbc"),
 	Read:      readArticle(nbcForm),
+	form:      &nbcForm,
 }
 
 var nbcPages = newsPages{

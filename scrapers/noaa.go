@@ -1,6 +1,7 @@
 package scrapers
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -90,7 +91,10 @@ func noaaRead(p *fetch.Page) ([]corpus.Document, error) {
 		return nil, err
 	}
 	out := make([]corpus.Document, 0, len(list.Features))
-	for _, f := range list.Features {
+	for i, f := range list.Features {
+		if f.Properties.Event == "" && f.Properties.Headline == "" {
+			return nil, noRecords("read", p.Final, fmt.Sprintf("properties.event or properties.headline in feature %d", i), p.Bytes())
+		}
 		out = append(out, noaaDocument(p, f))
 	}
 	return out, nil

@@ -19,6 +19,7 @@ var npr = Site{
 	Start:     nprPages.start,
 	Discover:  nprPages.discover("npr"),
 	Read:      readArticle(nprForm),
+	form:      &nprForm,
 }
 
 var nprPages = newsPages{

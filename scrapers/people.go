@@ -21,6 +21,7 @@ var people = Site{
 	Start:     peoplePages.start,
 	Discover:  peoplePages.discover("people"),
 	Read:      readArticle(peopleForm),
+	form:      &peopleForm,
 	Category:  corpus.Celebrity,
 }
 

@@ -22,3 +22,22 @@ func TestHD06Articles(t *testing.T) {
 		}
 	}
 }
+
+// A record whose fields have other names is no document without words: the reply is a failure that names it.
+func TestRecordsThatSayNothing(t *testing.T) {
+	for _, tt := range []struct {
+		site Site
+		body string
+	}{
+		{usgs, `{"type":"FeatureCollection","features":[{"type":"Feature","id":"xx1","traits":{"place":"Averil","mag":4.1}}]}`},
+		{usgs, `{"type":"Feature","id":"xx1","properties":{"where":"Averil","magnitude":4.1}}`},
+		{noaa, `{"type":"FeatureCollection","features":[{"id":"urn:oid:1","traits":{"event":"Flood Watch"}}]}`},
+		{noaa, `{"type":"Feature","id":"urn:oid:1","properties":{"kind":"Flood Watch"}}`},
+	} {
+		address := tt.site.Start("", nil)[0]
+		docs, err := tt.site.Read(fixture{"x.reply", address, []byte(tt.body)}.page(t))
+		if m := asMarkupError(err); m == nil || docs != nil || !strings.Contains(m.Want, "properties.") || m.URL != address {
+			t.Errorf("%s: %s is read as %v, %v", tt.site.Name, tt.body, docs, err)
+		}
+	}
+}

@@ -19,6 +19,7 @@ var reutersNews = Site{
 	Start:     reutersNewsPages.start,
 	Discover:  reutersNewsPages.discover("reuters_news"),
 	Read:      readArticle(reutersNewsForm),
+	form:      &reutersNewsForm,
 }
 
 var reutersNewsPages = newsPages{

@@ -183,6 +183,47 @@ func TestCanary(t *testing.T) {
 	}
 }
 
+// Documents of a newsroom are read also where a page is built otherwise, so what counts is how many pages have a field
+// where it is expected, against the last release.
+func TestCanaryOfDocuments(t *testing.T) {
+	const page = `<html><head><title>Wells</title>%s</head><body><main><h1>Wells of Averil</h1><div class="%s">` +
+		`<p>The village of Averil has 2 wells, the office of the district says in its report of the spring, and one of them is dry.</p>` +
+		`<p>The office counted the wells of four villages, and will count those of the others before the next session of the council.</p></div></main></body></html>`
+	const published = `<meta property="article:published_time" content="2023-03-07T10:00:00Z">`
+	crawl := func(head, class string) (c Canary) {
+		for i := range 12 {
+			c.Add(Observe(who, fixture{"x.html", fmt.Sprintf("https://www.who.int/news/item/07-03-2023-wells-%d", i), fmt.Appendf(nil, page, head, class)}.page(t)))
+		}
+		return c
+	}
+	whole := crawl(published, "sf-detail-body-wrapper")
+	if got := append(whole.Alarms(), whole.Since(whole)...); got != nil || whole.Sites["who"].Pages != 12 {
+		t.Errorf("pages as expected raise %v", got)
+	}
+	other := crawl("", "of-a-new-design")
+	var lines []string
+	for _, a := range append(other.Alarms()[:1], other.Since(whole)...) {
+		lines = append(lines, a.String())
+	}
+	want := []string{
+		"who: missing body at https://www.who.int/news/item/07-03-2023-wells-0: want .sf-detail-body-wrapper p, .sf_colsIn p; has title \"Wells\", body with main",
+		"who: missing body at all pages: want 1.00 of the pages have it where it is expected, as before; has 0.00",
+		"who: missing date at all pages: want 1.00 of the pages have it where it is expected, as before; has 0.00",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("alarms (-want +got):\n%s", diff)
+	}
+}
+
+// Every site that reads articles says by what form, for its canary.
+func TestFormsOfArticles(t *testing.T) {
+	for _, site := range All {
+		if articles := site.Read != nil && site.Tells == nil; articles != (site.form != nil) {
+			t.Errorf("%s reads articles: %v; has a form: %v", site.Name, articles, site.form != nil)
+		}
+	}
+}
+
 // A wall raises an alarm of its own, for newsrooms too.
 func TestObserveWalls(t *testing.T) {
 	p, err := fetch.NewPage("https://www.bbc.com/news/x", http.Header{"Content-Type": {"text/html"}}, []byte("<title>Just a moment...</title><p>Checking your browser before accessing bbc.com</p><script>window._cf_chl_opt={}</script>"), time.Time{})

@@ -67,6 +67,8 @@ type Site struct {
 	// the documents of an item page, one of an article, one for each record of an interface's reply, with
 	// errors like those of Parse. Exactly one of the two is set.
 	Read func(p *fetch.Page) ([]corpus.Document, error)
+	// form is what Read reads articles by, nil where it reads replies of an interface. A canary looks for its places.
+	form *articleForm
 	// Tells is what documents of Read tell, as FieldNames has it; nil is what articles do.
 	Tells []string
 

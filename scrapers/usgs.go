@@ -2,6 +2,7 @@ package scrapers
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -88,7 +89,10 @@ func usgsRead(p *fetch.Page) ([]corpus.Document, error) {
 		return nil, err
 	}
 	out := make([]corpus.Document, 0, len(features))
-	for _, f := range features {
+	for i, f := range features {
+		if f.Properties.Title == "" && f.Properties.Place == "" {
+			return nil, noRecords("read", p.Final, fmt.Sprintf("properties.title or properties.place in feature %d", i), p.Bytes())
+		}
 		out = append(out, usgsDocument(p, f))
 	}
 	return out, nil

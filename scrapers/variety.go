@@ -21,6 +21,7 @@ var variety = Site{
 	Start:     varietyPages.start,
 	Discover:  varietyPages.discover("variety"),
 	Read:      readArticle(varietyForm),
+	form:      &varietyForm,
 	Category:  corpus.Celebrity,
 }
 

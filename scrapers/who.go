@@ -21,6 +21,7 @@ var who = Site{
 	Start:     whoPages.start,
 	Discover:  whoPages.discover("who"),
 	Read:      readArticle(whoForm),
+	form:      &whoForm,
 	Category:  corpus.Medical,
 }
 
