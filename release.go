@@ -408,7 +408,8 @@ func unnumber[T any](rows iter.Seq2[numbered[T], error], set func(*T, int)) iter
 // counts who answered in which role.
 func (w *Workspace) citedCalls(cited map[string]bool) (iter.Seq2[output.Call, error], []output.Model, error) {
 	ids := sortedKeys(cited)
-	counts := map[output.Model]int{}
+	type who struct{ role, endpoint, provider, model string }
+	counts := map[who]map[string]int{} // calls by the name that the endpoint gave itself
 	for _, id := range ids {
 		rec, ok, err := w.llm.Record(id)
 		if err != nil {
@@ -417,11 +418,21 @@ func (w *Workspace) citedCalls(cited map[string]bool) (iter.Seq2[output.Call, er
 		if !ok {
 			return nil, nil, fmt.Errorf("model call %s is cited but not stored; run assay build again", id)
 		}
-		counts[output.Model{Role: rec.Role, Endpoint: rec.Endpoint, Provider: rec.Provider, Model: rec.Model}]++
+		by := who{rec.Role, rec.Endpoint, rec.Provider, rec.Model}
+		if counts[by] == nil {
+			counts[by] = map[string]int{}
+		}
+		counts[by][rec.Returned]++
 	}
 	var models []output.Model
-	for m, n := range counts {
-		m.Calls = n
+	for by, names := range counts {
+		m := output.Model{Role: by.role, Endpoint: by.endpoint, Provider: by.provider, Model: by.model}
+		for _, n := range names {
+			m.Calls += n
+		}
+		if len(names) > 1 {
+			m.Names = names
+		}
 		models = append(models, m)
 	}
 	sort.Slice(models, func(i, j int) bool {
@@ -490,6 +501,9 @@ func (w *Workspace) facts(c *collector, models []output.Model) (output.Facts, er
 	}
 	var builtin []string
 	for _, m := range models {
+		if len(m.Names) > 0 {
+			f.Warnings = append(f.Warnings, fmt.Sprintf("what was asked of %s at %s as %s was answered under several names, so perhaps by several models: %s; a dated name under recipe.models keeps to one", m.Model, m.Endpoint, m.Role, m.NamesText()))
+		}
 		if m.Provider == llm.ProviderBuiltin {
 			builtin = append(builtin, m.Role)
 		}

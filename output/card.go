@@ -56,7 +56,11 @@ func card(m Manifest, formats []Format) []byte {
 		b.WriteString("No model took part.\n")
 	}
 	for _, mod := range f.Models {
-		fmt.Fprintf(&b, "- %s: %s (%s, endpoint %s), %d calls\n", mod.Role, mod.Model, mod.Provider, mod.Endpoint, mod.Calls)
+		fmt.Fprintf(&b, "- %s: %s (%s, endpoint %s), %d calls", mod.Role, mod.Model, mod.Provider, mod.Endpoint, mod.Calls)
+		if len(mod.Names) > 0 {
+			fmt.Fprintf(&b, ", answered under the names %s", mod.NamesText())
+		}
+		b.WriteString("\n")
 	}
 	b.WriteString("\n## Leakage\n\nPairs whose document may give the claim's verdict away, or may be younger than the day as of which it is checked;\neach has the flag. What a search left out for such a reason is below, under Withheld, as evidence.\n\n| flag | pairs |\n|---|---|\n")
 	for _, l := range corpus.Leaks {

@@ -9,6 +9,7 @@ package output
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -217,6 +219,20 @@ type Model struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 	Calls    int    `json:"calls"`
+
+	// Names are calls by the name that the endpoint gave itself, where it gave more than one: what answers
+	// under an alias may be exchanged for another model between two calls.
+	Names map[string]int `json:"names,omitempty"`
+}
+
+// NamesText is the names with their calls, most calls first.
+func (m Model) NamesText() string {
+	names := sortedKeys(m.Names)
+	slices.SortStableFunc(names, func(a, b string) int { return m.Names[b] - m.Names[a] })
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%s (%d)", cmp.Or(n, "no name"), m.Names[n])
+	}
+	return strings.Join(names, ", ")
 }
 
 // A Format writes one view of the snapshot into its files.

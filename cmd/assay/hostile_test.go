@@ -331,3 +331,29 @@ func TestHD03NoticesByEveryRoute(t *testing.T) {
 		}
 	})
 }
+
+// An endpoint that answers under several names may have asked several models: run and release say so.
+func TestModelOfSeveralNames(t *testing.T) {
+	l := newLab(t, 4, "")
+	r := l.build(0)
+	card := func() string {
+		text, err := os.ReadFile(filepath.Join(r.Release.Dir, "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if strings.Contains(card(), "several names") || strings.Contains(card(), "under the names") {
+		t.Errorf("of one name the card says:\n%s", card())
+	}
+	l = newLab(t, 4, "")
+	l.model.names = []string{"stub-1-2026", "other-9"}
+	_, told := l.must(0, "build")
+	r = l.build(0)
+	for _, want := range []string{"answered under several names", "other-9 (", "stub-1-2026 ("} {
+		if !strings.Contains(told, want) || !strings.Contains(card(), want) {
+			t.Errorf("%q is not told by the run:\n%s\nor not by the card:\n%s", want, told, card())
+		}
+	}
+	l.must(0, "verify", r.Release.Dir)
+}

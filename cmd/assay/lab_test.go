@@ -185,10 +185,11 @@ type modelStub struct {
 	reply    func(body string) (status int, content, finish string)
 	delay    time.Duration
 	onAnswer func(n int) // after the n-th answer was written
+	names    []string    // of the model that answers, in turn
 }
 
 func newModelStub(t *testing.T) *modelStub {
-	m := &modelStub{prompts: map[string]int{}}
+	m := &modelStub{prompts: map[string]int{}, names: []string{"stub-1-2026"}}
 	m.reply = func(string) (int, string, string) {
 		return http.StatusOK, `{"quote":"","reason":"says nothing of the kind","answer":"unrelated"}`, "stop"
 	}
@@ -206,7 +207,7 @@ func (m *modelStub) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	m.bodies = append(m.bodies, string(body))
 	m.prompts[hex.EncodeToString(sum[:])]++
-	reply, delay := m.reply, m.delay
+	reply, delay, name := m.reply, m.delay, m.names[len(m.bodies)%len(m.names)]
 	m.mu.Unlock()
 	if delay > 0 {
 		time.Sleep(delay)
@@ -216,7 +217,7 @@ func (m *modelStub) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	rw.WriteHeader(status)
 	if status == http.StatusOK {
 		content, _ := json.Marshal(content)
-		fmt.Fprintf(rw, `{"id":"x","object":"chat.completion","model":"stub-1-2026","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":%q}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120}}`, content, finish)
+		fmt.Fprintf(rw, `{"id":"x","object":"chat.completion","model":%q,"choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":%q}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120}}`, name, content, finish)
 	} else {
 		io.WriteString(rw, content)
 	}
