@@ -286,7 +286,9 @@ const perBatch = (60*10.0 + 40*5 + 20*100) / 1e6 / 2
 func TestBatchAfterCanary(t *testing.T) {
 	for name, chat := range map[string]func() (int, string){
 		"answered": func() (int, string) { return 200, batchChat },
-		"refused":  func() (int, string) { return 400, `{"error":{"message":"this deployment takes batches","code":"OperationNotSupported"}}` },
+		"refused": func() (int, string) {
+			return 400, `{"error":{"message":"this deployment takes batches","code":"OperationNotSupported"}}`
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, s := batchLab(t, 2)
@@ -424,6 +426,37 @@ func TestBatchOddities(t *testing.T) {
 			}
 			if _, usd := l.spent(); math.Abs(usd-float64(tt.billed)*perBatch) > 1e-9 {
 				t.Errorf("records sum to $%v, billed was %v", usd, float64(tt.billed)*perBatch)
+			}
+		})
+	}
+}
+
+// A batch that is completed and names no file at all, or files that lack lines, answered nothing: what is missing is ordered
+// again, and nothing of it is a label.
+func TestBatchNullResults(t *testing.T) {
+	for name, lost := range map[string]string{"no file at all": "Village number ", "one line": "Village number 3 has"} {
+		t.Run(name, func(t *testing.T) {
+			l, s := batchLab(t, 6)
+			seen := map[string]bool{}
+			s.line = func(id, body string) (int, string) {
+				if strings.Contains(body, lost) && !seen[id] {
+					seen[id] = true
+					return 0, ""
+				}
+				return 200, batchChat
+			}
+			l.must(75, "build", "--batch")
+			s.run()
+			if b := s.batches[0]; (b.output == "") != (name == "no file at all") || b.fails != "" {
+				t.Fatalf("the stub gives %+v", b)
+			}
+			l.must(75, "build", "--batch")
+			if len(s.batches) != 2 {
+				t.Errorf("%d batches", len(s.batches))
+			}
+			r := s.settle(l, 0)
+			if r.Labels["unrelated"] != 6 || len(s.batches) != 2 {
+				t.Errorf("labels %v by %d batches", r.Labels, len(s.batches))
 			}
 		})
 	}
