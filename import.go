@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -25,7 +26,8 @@ type ImportReport struct {
 	Kind     string         `json:"kind"`
 	Path     string         `json:"path"`
 	Counts   map[string]int `json:"counts"`
-	Problems []string       `json:"problems"` // the first maxProblems; Counts tells how many there are
+	Problems []string       `json:"problems"`      // the first maxProblems; Counts tells how many there are
+	Hint     string         `json:"hint,omitzero"` // what keeps a build from using it
 	Table    any            `json:"table,omitempty"`
 }
 
@@ -65,7 +67,8 @@ type ImportKind struct {
 	Form string // what a file looks like, for people
 	read func(ctx context.Context, w *Workspace, path string, o ImportOptions) (*ImportReport, error)
 
-	Online bool // it asks the web; a path is what to ask for
+	Online bool   // it asks the web; a path is what to ask for
+	Found  string // the value of Recipe.Discover by which a build finds what is imported
 }
 
 // ImportOptions says how to read what does not say it itself.
@@ -78,24 +81,24 @@ type ImportOptions struct {
 // ImportKinds lists what can be imported.
 var ImportKinds = []ImportKind{
 	{"archive", "what assay archive wrote", `A .warc.gz or .wacz of assay archive: exchanges, model calls, imported tables and documents, and assay.yaml with the prompts
-where the folder has none of its own but what assay init wrote. assay build --replay then gives the archived release.`, importArchive, false},
-	{"claims-table", "a published table of claims", claimsForm(), importClaims, false},
+where the folder has none of its own but what assay init wrote. assay build --replay then gives the archived release.`, importArchive, false, ""},
+	{"claims-table", "a published table of claims", claimsForm(), importClaims, false, DiscoverImported},
 	{"dir", "a folder of saved pages", `Pages under --base URL by their path, or host folders (www.example.com/path/index.html), or a urls.tsv in the folder:
-path TAB address [TAB status [TAB content type [TAB retrieved]]]. A file whose line cannot be read is named and left out.`, importDir, false},
+path TAB address [TAB status [TAB content type [TAB retrieved]]]. A file whose line cannot be read is named and left out.`, importDir, false, DiscoverStored},
 	{"pairs", "claims with their documents", `RAGuard's documents.csv (import its claims.csv too), RAGuard's claims as JSON with documents inside, or JSON lines;
 verdict, dates and title may be missing, the label may not, and without a verdict a claim cannot be labelled. date is the day of
 the statement and review_date that of the verdict; recipe.planner.agent.as_of keeps later documents away from the one or the other:
-    {"claim": "...", "verdict": "false", "date": "2021-06-01", "review_date": "2021-06-07", "title": "...", "text": "...", "url": "https://...", "label": "misleading"}`, importPairs, false},
+    {"claim": "...", "verdict": "false", "date": "2021-06-01", "review_date": "2021-06-07", "title": "...", "text": "...", "url": "https://...", "label": "misleading"}`, importPairs, false, DiscoverImported},
 	{"prices", "what models cost", `The list that LiteLLM publishes (model_prices_and_context_window.json), or a table such as prices.yaml of the workspace,
 which is written: its models have the last word over the table inside the program. Its date is the file's:
     date: "2026-06-01"
     source: the price list of the provider
     models:
-      some-model: {input: 0.5, cached: 0.1, output: 1.5}   # USD per million tokens`, importPrices, false},
-	{"reddit", "a dump of Reddit posts or comments", `Pushshift or Arctic Shift NDJSON, plain, .gz, .zst or .bz2; a listing or thread as the API gives it; a JSON array of posts.`, importReddit, false},
-	{"thread", "a Reddit thread with its comments", `The id (t3_18r2fkv) or the address of its post; asked for through Reddit's interface with the credentials of runtime.reddit.`, importThread, true},
+      some-model: {input: 0.5, cached: 0.1, output: 1.5}   # USD per million tokens`, importPrices, false, ""},
+	{"reddit", "a dump of Reddit posts or comments", `Pushshift or Arctic Shift NDJSON, plain, .gz, .zst or .bz2; a listing or thread as the API gives it; a JSON array of posts.`, importReddit, false, ""},
+	{"thread", "a Reddit thread with its comments", `The id (t3_18r2fkv) or the address of its post; asked for through Reddit's interface with the credentials of runtime.reddit.`, importThread, true, ""},
 	{"warc", "web archives", `WARC 1.0 and 1.1, plain or .gz, or WACZ, made by anybody. A date that has not come yet is named, and the page was retrieved
-when its HTTP head says, or is left out. Pages that no site of the recipe recognises stay unused; assay ls unclaimed lists them.`, importWARC, false},
+when its HTTP head says, or is left out. Pages that no site of the recipe recognises stay unused; assay ls unclaimed lists them.`, importWARC, false, DiscoverStored},
 }
 
 // claimsForm says what tables can look like.
@@ -125,6 +128,9 @@ func (w *Workspace) Import(ctx context.Context, kind, path string, o ImportOptio
 			r, err := k.read(ctx, w, path, o)
 			if err != nil {
 				return r, fmt.Errorf("import %s %s: %w", kind, path, err)
+			}
+			if found := w.Config.Recipe.Discover; k.Found != "" && !slices.Contains(found, k.Found) && r.Counts["problems"] < max(r.Counts["records"], 1) {
+				r.Hint = fmt.Sprintf("recipe.discover is [%s], so that a build finds this only where these lead to it; add %s", strings.Join(found, ", "), k.Found)
 			}
 			return r, w.index.CatchUp(ctx, w.arrivals(w.index.Position()))
 		}

@@ -231,7 +231,7 @@ func ImportDir(ctx context.Context, store *kv.Store, dir string, o DirOptions) (
 		case bad: // not even where Base has an address for it: the table means another
 			in.leave(rel, reasonBadLine, why)
 		case at.URL == "":
-			in.leave(rel, "unmapped", "no address")
+			in.leave(rel, "unmapped", "no address: say with --base or in urls.tsv where it was")
 		case !d.Type().IsRegular():
 			in.leave(rel, "unreadable", "not a regular file")
 		default:

@@ -50,7 +50,7 @@ func TestImportDir(t *testing.T) {
 		},
 		{
 			"folders named by host", map[string]string{"www.example.com/index.html": page("home"), "www.example.com/a/b/index.html": page("b"), "other.example:8080/x.html": page("x"), "readme.html": page("r"), "notes/y.html": page("y")},
-			DirOptions{}, ImportReport{Records: 5, Responses: 5, Stored: 3, Skipped: map[string]int{"unmapped": 2}, Notes: []string{"unmapped: notes/y.html: no address", "unmapped: readme.html: no address"}},
+			DirOptions{}, ImportReport{Records: 5, Responses: 5, Stored: 3, Skipped: map[string]int{"unmapped": 2}, Notes: []string{"unmapped: notes/y.html: no address: say with --base or in urls.tsv where it was", "unmapped: readme.html: no address: say with --base or in urls.tsv where it was"}},
 			map[string]string{"https://www.example.com/": "home", "https://www.example.com/a/b/": "b", "https://other.example:8080/x.html": "x"},
 		},
 		{
@@ -59,7 +59,7 @@ func TestImportDir(t *testing.T) {
 				"p/1.html": page("one"), "2.dat": page("two"), "3.html": page("three"), "4.html": page("four"), "5.gz": string(encode(t, "gzip", []byte(page("five")))), "6.html": page("six"), "www.host.example/7.html": page("seven"),
 			},
 			DirOptions{}, ImportReport{Records: 7, Responses: 8, Stored: 5, Skipped: map[string]int{"unmapped": 2, "missing": 1}, Notes: []string{
-				"unmapped: 6.html: no address", "unmapped: www.host.example/7.html: no address", "missing: none.html: in urls.tsv but not in the folder"}},
+				"unmapped: 6.html: no address: say with --base or in urls.tsv where it was", "unmapped: www.host.example/7.html: no address: say with --base or in urls.tsv where it was", "missing: none.html: in urls.tsv but not in the folder"}},
 			map[string]string{"https://t.example/one": "one", "https://t.example/two": "two", "https://t.example/three": "error gone", "https://t.example/four": "four", "https://t.example/five": "five"},
 		},
 		{

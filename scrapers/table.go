@@ -153,6 +153,9 @@ const headBytes = 256 << 10
 func DetectReader(r io.Reader) (Table, io.Reader, error) {
 	br := bufio.NewReaderSize(r, headBytes)
 	head, err := br.Peek(headBytes)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return Table{}, br, fmt.Errorf("detect table: the file breaks off after %d bytes: %w", len(head), err)
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return Table{}, br, fmt.Errorf("detect table: %w", err)
 	}
