@@ -1,7 +1,9 @@
 package assay
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +28,17 @@ type Entry struct {
 	// least time between two requests to one host.
 	Fields string `json:"fields,omitzero"`
 	Delay  string `json:"delay,omitzero"`
+
+	// Of rating maps: every word that is known, in order.
+	Ratings []RatingWord `json:"ratings,omitzero"`
+}
+
+// A RatingWord is what becomes of a printed rating. Without verdict and reason it waits for a person.
+type RatingWord struct {
+	Word     string `json:"word"` // as corpus.Slug writes it
+	Verdict  string `json:"verdict,omitzero"`
+	Excluded string `json:"excluded,omitzero"` // why it is no verdict on truth
+	Page     string `json:"page,omitzero"`     // prints the word or explains it; "" where the table itself says what it means
 }
 
 // catalog lists the kinds of things that assay list shows.
@@ -90,7 +103,7 @@ var catalog = []struct {
 	}},
 	{"rating-maps", func() []Entry {
 		return entries(scrapers.RatingMaps(), func(m corpus.RatingMap) Entry {
-			return Entry{Name: m.Source, Version: strconv.Itoa(m.Version), Doc: ratingWords(m)}
+			return Entry{Name: m.Source, Version: strconv.Itoa(m.Version), Doc: ratingWords(m), Ratings: ratingsOf(m)}
 		})
 	}},
 	{"sites", func() []Entry {
@@ -119,11 +132,35 @@ var catalog = []struct {
 	}},
 }
 
-// ratingWords names the words that a map knows.
+// ratingsOf lists what a map says of each word.
+func ratingsOf(m corpus.RatingMap) []RatingWord {
+	var out []RatingWord
+	for word, r := range m.Ratings {
+		out = append(out, RatingWord{Word: word, Verdict: string(r.Verdict), Excluded: r.Exclude, Page: r.Evidence})
+	}
+	for word, page := range m.Queued {
+		out = append(out, RatingWord{Word: word, Page: page})
+	}
+	slices.SortFunc(out, func(a, b RatingWord) int { return cmp.Compare(a.Word, b.Word) })
+	return out
+}
+
+// ratingWords names the words that a map knows, with the verdict where that is called otherwise.
 func ratingWords(m corpus.RatingMap) string {
 	var parts []string
 	if len(m.Ratings) > 0 {
-		parts = append(parts, strings.Join(sortedKeys(m.Ratings), ", "))
+		var words []string
+		for _, w := range sortedKeys(m.Ratings) {
+			switch r := m.Ratings[w]; {
+			case r.Exclude != "":
+				words = append(words, w+" (left out: "+r.Exclude+")")
+			case w != string(r.Verdict):
+				words = append(words, w+" ("+string(r.Verdict)+")")
+			default:
+				words = append(words, w)
+			}
+		}
+		parts = append(parts, strings.Join(words, ", "))
 	}
 	if len(m.Queued) > 0 {
 		parts = append(parts, "for a person: "+strings.Join(sortedKeys(m.Queued), ", "))

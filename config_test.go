@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay/planner"
+	"assay/scrapers"
 )
 
 func TestParseConfigErrorsNameThePlaceAndTheWayOut(t *testing.T) {
@@ -382,6 +384,38 @@ func TestReadPromptsRefusesANameThatOverridesNothing(t *testing.T) {
 	}
 	if _, err := readPrompts(dir); err == nil || !strings.Contains(err.Error(), "overrides no shipped prompt") {
 		t.Errorf("error = %v", err)
+	}
+}
+
+// The ledger of ratings can be read: what becomes of each word, and the page that shows it.
+func TestCatalogTellsTheRatingLedger(t *testing.T) {
+	ledger, err := Catalog("rating-maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]Entry{}
+	for _, e := range ledger {
+		got[e.Name] = e
+		for _, w := range e.Ratings {
+			if _, err := scrapers.SiteNamed(e.Name); err == nil && w.Page == "" {
+				t.Errorf("%s: %+v has no page", e.Name, w)
+			}
+		}
+	}
+	words := func(name string, want ...RatingWord) {
+		for _, w := range want {
+			if !slices.Contains(got[name].Ratings, w) {
+				t.Errorf("%s lacks %+v, it has %+v", name, w, got[name].Ratings)
+			}
+		}
+	}
+	words("newtral",
+		RatingWord{Word: "verdad_a_medias", Verdict: "half_true", Page: "https://www.newtral.es/lista-espera-sanidad-gobierno/20221006/"},
+		RatingWord{Word: "enga\u00f1oso", Page: "https://www.newtral.es/lista-espera-sanidad-gobierno/20221006/"})
+	words("politifact", RatingWord{Word: "full_flop", Excluded: "flip_o_meter", Page: "https://www.politifact.com/factchecks/2013/jan/09/kasim-reed/atlanta-mayor-shifts-same-sex-marriage/"})
+	words("averitec", RatingWord{Word: "refuted", Verdict: "false"})
+	if doc := got["newtral"].Doc; doc != "falso (false), verdad_a_medias (half_true), verdadero (true); for a person: enga\u00f1oso" {
+		t.Errorf("newtral: %s", doc)
 	}
 }
 
