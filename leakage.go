@@ -34,6 +34,9 @@ func (r Recipe) leaks(c corpus.Claim, d corpus.Document, asOf string) (out []str
 	case checks:
 		out = append(out, corpus.LeakOtherCheck)
 	}
+	if c.TakenFrom(d.URL) {
+		out = append(out, corpus.LeakOwnSource)
+	}
 	if slices.Contains(r.Planner.Agent.Mirrors, corpus.RegistrableDomain(corpus.Host(d.URL))) {
 		out = append(out, corpus.LeakMirror)
 	}
@@ -53,7 +56,7 @@ func leakDropped(reason string) string {
 	switch {
 	case strings.HasPrefix(reason, planner.DropLate):
 		return planner.DropLate
-	case reason == planner.DropFactCheck, reason == planner.DropMirror:
+	case reason == planner.DropFactCheck, reason == planner.DropMirror, reason == planner.DropOwnSource:
 		return reason
 	}
 	return ""

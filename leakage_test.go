@@ -13,7 +13,7 @@ import (
 func TestLeaks(t *testing.T) {
 	r := Recipe{}
 	r.Planner.Agent.Mirrors = []string{"huggingface.co"}
-	c := corpus.Claim{ID: "c_1", Text: "The Marsh Bridge in Ostrow was closed for 14 months.", ReviewURL: "https://www.politifact.com/factchecks/2021/jul/01/x/marsh/"}
+	c := corpus.Claim{ID: "c_1", Text: "The Marsh Bridge in Ostrow was closed for 14 months.", ReviewURL: "https://www.politifact.com/factchecks/2021/jul/01/x/marsh/", StatedURL: "https://www.origin.example/a"}
 	page := func(url, text, published string) corpus.Document {
 		return corpus.Document{ID: corpus.DocumentID(url), URL: url, Text: text, PublishedAt: published}
 	}
@@ -24,6 +24,7 @@ func TestLeaks(t *testing.T) {
 		asOf string
 		want []string
 	}{
+		"where the claim is from":        {page("http://www.origin.example/a?utm_source=x#top", c.Text, "2021-01-01"), "2021-06-01", []string{corpus.LeakOwnSource}},
 		"none":                           {page("https://paper.example/a", c.Text, "2021-01-01"), "2021-06-01", nil},
 		"its review, by another address": {page(c.ReviewURL+"?utm_source=x", "We rate this true.", "2021-01-01"), "2021-06-01", []string{corpus.LeakOwnCheck}},
 		"a checker who quotes it":        {page("https://www.snopes.com/fact-check/marsh/", "Claim: the marsh  bridge in Ostrow was closed for 14 months. Rating: true", "2021-01-01"), "2021-06-01", []string{corpus.LeakOwnCheck}},
@@ -47,11 +48,12 @@ func TestLeaks(t *testing.T) {
 		{DocumentID: "d_seen", Kept: true},
 		{DocumentID: mirror.ID, Reason: planner.DropMirror},
 		{DocumentID: "d_2", Reason: planner.DropLate + ": published 2022-01-01 by meta, confidence high"},
+		{DocumentID: "d_4", Reason: planner.DropOwnSource},
 		{DocumentID: "d_3", Reason: planner.DropOther},
 	}, Evidence: []corpus.Evidence{{DocumentID: "d_seen", URL: "https://www.snopes.com/fact-check/levy/", PublishedAt: "2021-01-01"}}}
 	got, err := r.leakReport(c, trace, func(id string) (corpus.Document, bool, error) { return late, id == late.ID, nil })
 	want := LeakReport{AsOf: "2021-06-01", Kept: map[string]int{corpus.LeakLate: 1, corpus.LeakOtherCheck: 1},
-		Dropped:   map[string]int{planner.DropMirror: 1, planner.DropLate: 1},
+		Dropped:   map[string]int{planner.DropMirror: 1, planner.DropLate: 1, planner.DropOwnSource: 1},
 		Documents: map[string][]string{late.ID: {corpus.LeakLate}, "d_seen": {corpus.LeakOtherCheck}}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -551,7 +551,7 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 	if !k.reaches(KindDocument) {
 		return nil
 	}
-	docs, err := k.documents(ctx, found)
+	docs, err := k.documents(ctx, c, found)
 	if err != nil || !k.reaches(KindEntity) {
 		return err
 	}
@@ -616,7 +616,7 @@ func (k *walk) evidence(ctx context.Context, ref corpus.Ref, c corpus.Claim, lin
 		k.e.Expect(stage.Name, 1)
 		in := planInput{ID: c.ID, Text: corpus.Wording(c.Text), Speaker: c.Speaker, Date: c.StatedDate}
 		if recipe.agentic() {
-			in.Category = c.Category
+			in.Category, in.Stated = c.Category, c.StatedURL
 			var err error
 			if in.AsOf, err = k.w.asOf(ref, c); err != nil {
 				return nil, nil, ctx, err
@@ -690,7 +690,7 @@ type sourced struct {
 
 // documents reads the documents of a claim, each once, and what link posts lead to where the recipe
 // wants it. A document is a function of its address, so claims share it.
-func (k *walk) documents(ctx context.Context, found []evidence) ([]sourced, error) {
+func (k *walk) documents(ctx context.Context, c corpus.Claim, found []evidence) ([]sourced, error) {
 	byID := map[string]int{}
 	var out []sourced
 	add := func(d corpus.Document, ev evidence) {
@@ -719,6 +719,12 @@ func (k *walk) documents(ctx context.Context, found []evidence) ([]sourced, erro
 		add(d, ev)
 		target := d.Outbound
 		if target == "" || !k.w.Config.Recipe.Planner.FollowLinks {
+			continue
+		}
+		if k.w.Config.Recipe.agentic() && c.TakenFrom(target) {
+			if err := k.withhold("evidence", c.ID+" "+documentAt(target), planner.DropOwnSource); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		if d, ok, err = k.found(ctx, documentAt(target), target, nil); err != nil {
@@ -838,6 +844,7 @@ type planInput struct {
 
 	// Of the agentic search alone.
 	Category corpus.Category   `json:"category,omitzero"`
+	Stated   string            `json:"stated,omitzero"` // address of the document that the claim was taken from
 	AsOf     string            `json:"as_of,omitzero"`
 	Memory   *planner.Snapshot `json:"memory,omitempty"`
 }
@@ -923,7 +930,7 @@ func (s stages) plan() pipeline.Stage[planInput, corpus.Trace] {
 				env.Memory, env.Snapshot = known, *in.Memory
 			}
 			return planner.Plan(ctx, env, settings,
-				corpus.Claim{ID: in.ID, Text: in.Text, Speaker: in.Speaker, StatedDate: in.Date, Category: in.Category})
+				corpus.Claim{ID: in.ID, Text: in.Text, Speaker: in.Speaker, StatedDate: in.Date, Category: in.Category, StatedURL: in.Stated})
 		},
 	}
 }

@@ -35,6 +35,12 @@ func (c CandidateClaim) Accepted(v Verdict, status VerdictStatus, day string) Cl
 	}
 }
 
+// TakenFrom reports whether an address is that of the document that a claim was taken from. What it tells is the claim
+// itself, and no evidence for it.
+func (c Claim) TakenFrom(address string) bool {
+	return c.StatedURL != "" && address != "" && IdentityURL(address) == IdentityURL(c.StatedURL)
+}
+
 // SourceName names who publishes at an address: its registrable domain, else its host.
 func SourceName(address string) string {
 	host := Host(address)

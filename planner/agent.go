@@ -87,6 +87,7 @@ const (
 	DropLate      = "after_as_of"          // published after the claim's as-of date; followed by the date and what told it
 	DropFactCheck = "leak: fact_check"     // gives the verdict
 	DropMirror    = "leak: dataset_mirror" // republishes corpora
+	DropOwnSource = "leak: own_source"     // the claim was taken from it
 	DropUnread    = "unread: "             // followed by why its page gives no document
 	DropFull      = "cap: documents of the claim"
 	DropOther     = "irrelevant" // about something else, whichever statement it was read for
@@ -561,10 +562,16 @@ func unread(e corpus.Evidence) bool {
 	return slices.ContainsFunc(e.Flags, func(f string) bool { return strings.HasPrefix(f, flagUnread) })
 }
 
-// leak drops addresses that give the answer away.
+// leak drops addresses that give the answer away, or are where the claim is from.
 func (a *agent) leak(tool Tool, address string) string {
 	domain := corpus.RegistrableDomain(corpus.Host(address))
+	captured := address
+	if _, original, ok := captureOf(address); ok {
+		captured = original
+	}
 	switch {
+	case a.claim.TakenFrom(captured):
+		return DropOwnSource
 	case slices.Contains(a.s.Agent.Mirrors, domain):
 		return DropMirror
 	case a.s.Agent.FactChecks == FactChecksDrop && evidence.ClassOf(corpus.Document{URL: address}).Name == factChecker:
@@ -584,6 +591,8 @@ func (a *agent) unfit(d corpus.Document) string {
 		return dropUnusable + reason
 	}
 	switch {
+	case a.claim.TakenFrom(d.URL): // its address led on to it
+		return DropOwnSource
 	case a.after(d.CapturedAt):
 		return DropLate + ": captured " + d.CapturedAt // the archive led on to another capture
 	case !a.after(d.PublishedAt), a.s.Agent.Late == LateFlag, d.Confidence == corpus.ConfidenceLow:

@@ -387,6 +387,46 @@ func TestAgentDrops(t *testing.T) {
 	}
 }
 
+// TestAgentTakesNoClaimForItsOwnEvidence has the article that a claim was taken from found by another form of its
+// address, by a redirect and as a capture: the claim's own words are no evidence for it.
+func TestAgentTakesNoClaimForItsOwnEvidence(t *testing.T) {
+	const own, moved, captured = "https://www.bbc.com/news/ostrow", "https://short.example/x1", "https://web.archive.org/web/20210601000000id_/https://www.bbc.com/news/ostrow"
+	l := bridgeLibrary().add(own+"?utm_source=feed#top", "Marsh Bridge closed", bridge).add(captured, "Marsh Bridge closed", bridge).add(moved, "Marsh Bridge closed", bridge)
+	l.docs[len(l.docs)-1].URL = own
+	was := Backends
+	defer func() { Backends = was }()
+	Backends = append(slices.Clone(Backends), Backend{Name: "library", Search: func(ctx context.Context, e Env, q Query) ([]Result, error) {
+		out, err := l.search(ctx, e, q)
+		if err == nil && within("short.example", q.Domains) {
+			out = append(out, Result{URL: moved})
+		}
+		return out, err
+	}})
+	env := l.env(&director{})
+	env.Read = func(_ context.Context, id, _ string) (corpus.Document, error) {
+		return l.docs[slices.IndexFunc(l.docs, func(d corpus.Document) bool { return d.ID == id })], nil
+	}
+	trace, err := Plan(t.Context(), env, Settings{Policy: PolicyAgent, Agent: &Agent{Engines: map[string]string{"*": "library"}, PerAction: 20}},
+		corpus.Claim{ID: "c_1", Text: bridge, StatedDate: "2021-06-01", StatedURL: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropped := map[string]bool{}
+	for _, c := range trace.Candidates {
+		if c.Reason == DropOwnSource {
+			dropped[c.URL] = true
+		} else if strings.Contains(c.URL, "bbc.com") || c.URL == moved {
+			t.Errorf("%s: kept %v, %q", c.URL, c.Kept, c.Reason)
+		}
+	}
+	if len(dropped) != 3 || slices.ContainsFunc(trace.Evidence, func(e corpus.Evidence) bool { return strings.Contains(e.URL, "bbc.com") }) {
+		t.Errorf("dropped %v, evidence %+v", dropped, trace.Evidence)
+	}
+	if len(trace.Evidence) == 0 {
+		t.Error("what others wrote is no evidence either")
+	}
+}
+
 func TestAgentCountsOriginsOnce(t *testing.T) {
 	const report = "The Marsh Bridge in Ostrow was closed for 14 months. It opened again on a rainy Friday in March with a brass band and a ribbon."
 	l := new(library).add("https://a.example/1", "One", report).add("https://b.example/2", "Two", report+" Copied from elsewhere.").add("https://c.example/3", "Three", report)
