@@ -11,7 +11,7 @@ import (
 // the text.
 var desifacts = reviewSite{
 	name:      "desifacts",
-	version:   1,
+	version:   2,
 	doc:       "desifacts: claims among South Asians in the US, in English, Hindi and Bengali",
 	proven:    "captured",
 	reference: "captures of an article and of the sitemap, 2021 and 2022",
@@ -19,8 +19,8 @@ var desifacts = reviewSite{
 	lang:      "en",
 
 	origins: []string{"https://www.desifacts.org"},
-	item:    regexp.MustCompile(`^/(?:[a-z-]+)/[^/]+/?$`),
-	other:   regexp.MustCompile(`^/(?:[a-z-]+)/(?:category|tag)(?:/|$)`),
+	item:    regexp.MustCompile(`^/[a-z0-9-]+/[^/]+/?$`),
+	other:   regexp.MustCompile(`^/[a-z0-9-]+/(?:category|tag)(?:/|$)`),
 	lists:   []string{"/sitemap.xml"},
 
 	pages: []Layout{
@@ -32,8 +32,13 @@ var desifacts = reviewSite{
 			{Name: FieldDate, Need: Expected, From: []string{"meta[itemprop=datePublished]@content"}},
 		}},
 	},
-	ratings: &corpus.RatingMap{Source: "desifacts", Version: 1,
+	// Its sitemap names a page for the articles of each word.
+	ratings: &corpus.RatingMap{Source: "desifacts", Version: 2,
 		Ratings: map[string]corpus.Rating{
-			"true": is(corpus.True, "https://www.desifacts.org/immigration/blog-post-title-one-8b35d"),
+			"true":         is(corpus.True, "https://www.desifacts.org/immigration/blog-post-title-one-8b35d"),
+			"mostly_true":  is(corpus.MostlyTrue, "https://www.desifacts.org/covid-19/category/Mostly+True"),
+			"half_true":    is(corpus.HalfTrue, "https://www.desifacts.org/voting-elections/category/Half+True"),
+			"mostly_false": is(corpus.MostlyFalse, "https://www.desifacts.org/covid-19/category/Mostly+False"),
+			"false":        is(corpus.False, "https://www.desifacts.org/immigration/category/False"),
 		}},
 }.site()

@@ -223,3 +223,28 @@ func TestRealReviewListings(t *testing.T) {
 
 // repeated counts the items that a captured list shows twice: they are one reference.
 var repeated = map[string]int{"snopes/list-fragment-2018.html": 1}
+
+// Captured sitemaps lead to the items of their sites, in whatever section these stand.
+func TestRealSitemapsLeadToItems(t *testing.T) {
+	dir := realFolder(t)
+	want := map[string]struct {
+		site Site
+		refs int
+		some string
+	}{
+		"sitemaps/desifacts-urlset.xml": {desifacts, 28, "https://www.desifacts.org/covid-19/omicron-variant-more-deadly"},
+		"sitemaps/newtral-urlset.xml":   {newtral, 896, "https://www.newtral.es/montero-el-tc-ha-declarado-en-sus-sucesivas-sentencias-que-las-leyes-fiscales-no-tienen-efectos-retroactivos/20181114/"},
+	}
+	for _, c := range captures(t, dir, "sitemap-urlset") {
+		w, ok := want[c.file]
+		if !ok {
+			t.Errorf("nothing is said about %s", c.file)
+			continue
+		}
+		address := "https://" + w.site.Host + "/sitemap.xml"
+		l, err := w.site.Discover(t.Context(), folderFetcher{address: c.body}, address)
+		if err != nil || len(l.Refs) != w.refs || !slices.ContainsFunc(l.Refs, func(r corpus.Ref) bool { return r.URL == w.some }) {
+			t.Errorf("%s: %d refs, %v; want %d with %s", c.file, len(l.Refs), err, w.refs, w.some)
+		}
+	}
+}
