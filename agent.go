@@ -314,9 +314,18 @@ func unreadAs(err error) error {
 func WriteTrace(w io.Writer, id string, shown json.RawMessage) error {
 	var p struct {
 		Trace *corpus.Trace `json:"trace"`
+		Items []struct {
+			Stage string            `json:"stage"`
+			Fail  *pipeline.Failure `json:"fail"`
+		} `json:"items"`
 	}
 	if err := json.Unmarshal(shown, &p); err != nil {
 		return fmt.Errorf("show %s: %w", id, err)
+	}
+	for _, item := range p.Items {
+		if p.Trace == nil && kindOf(item.Stage) == KindPlan && item.Fail != nil {
+			return fmt.Errorf("show %s: its search failed (%s): %s", id, item.Fail.Class, item.Fail.Reason)
+		}
 	}
 	if p.Trace == nil {
 		return fmt.Errorf("show %s: no search is stored for it; a claim (c_...) has one once a build planned it", id)

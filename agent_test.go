@@ -1,36 +1,19 @@
 package assay
 
 import (
-	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"assay/corpus"
 )
 
-// Whatever bytes a search result turns out to be, they are that result's concern: a search reads on.
-func TestPagesThatNobodyReads(t *testing.T) {
-	f := newFolder(t, t.TempDir())
-	pages := filepath.Join(t.TempDir(), "pages")
-	for name, want := range map[string]struct{ body, reason string }{
-		"deep.html":  {"<html><body>" + strings.Repeat("<div>", 2000) + "toll", "page_broken"},
-		"photo.png":  {"\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 100), "no_page"},
-		"data.json":  {"[[[[", "no_page"},
-		"report.pdf": {"%PDF-1.7\nnothing", "pdf_broken"},
+// A claim whose search failed has no trace; what is said instead is why.
+func TestTraceOfAFailedSearch(t *testing.T) {
+	for shown, want := range map[string]string{
+		`{"items":[{"stage":"parse/rows","fail":null},{"stage":"plan/gpe","fail":{"class":"transient","reason":"the engine is down"}}]}`: "show c_1: its search failed (transient): the engine is down",
+		`{"items":[{"stage":"parse/rows"}]}`: "show c_1: no search is stored for it; a claim (c_...) has one once a build planned it",
 	} {
-		folder{t, pages}.write(name, want.body)
-		f.with(func(w *Workspace) error {
-			if _, err := w.Import(t.Context(), "dir", pages, ImportOptions{Base: "https://a.example/"}); err != nil {
-				return err
-			}
-			address := "https://a.example/" + name
-			_, err := w.readDocument(t.Context(), corpus.DocumentID(address), address)
-			var excluded *corpus.ExcludedError
-			if !errors.As(err, &excluded) || excluded.Reason != want.reason {
-				t.Errorf("%s: %v, want an exclusion for %s", name, err, want.reason)
-			}
-			return nil
-		})
+		var out strings.Builder
+		if err := WriteTrace(&out, "c_1", []byte(shown)); err == nil || err.Error() != want || out.Len() > 0 {
+			t.Errorf("%s gives %q and %v, want %q", shown, out.String(), err, want)
+		}
 	}
 }

@@ -167,6 +167,9 @@ func (w *Workspace) Why(ctx context.Context, item string) ([]pipeline.Explanatio
 		return nil, err
 	}
 	why := append(e.Why(), left...)
+	if len(why) == 0 && strings.Contains(clean, "://") && w.showPage(ctx, e, &provenance{}, clean) == nil {
+		return nil, fmt.Errorf("%s is stored, and no build by this recipe reads it: no listing leads to it, and it is unclaimed (assay ls unclaimed) or recipe.discover has no %q", clean, DiscoverStored)
+	}
 	if len(why) == 0 {
 		return nil, fmt.Errorf("no live item has the key %q; keys are page addresses, claim ids (c_...), pair ids (p_...) and table rows (raguard/12); assay ls STAGE lists them", item)
 	}

@@ -34,8 +34,8 @@ variables (ASSAY_RUNTIME_WORKERS=4), then flags. Keys of endpoints are named by 
 			return a.print(settings, func(w io.Writer) {
 				t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 				for _, s := range settings {
-					if origin {
-						fmt.Fprintf(t, "%s\t%s\t%s\n", s.Key, s.Value, s.Origin)
+					if origin { // the value last: some are long
+						fmt.Fprintf(t, "%s\t%s\t%s\n", s.Key, s.Origin, s.Value)
 					} else {
 						fmt.Fprintf(t, "%s\t%s\n", s.Key, s.Value)
 					}
