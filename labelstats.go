@@ -209,7 +209,7 @@ func baselines(reference, verdicts []string) (out []Baseline) {
 	for _, answer := range constantAnswers {
 		given := make([]string, len(reference))
 		for i, v := range verdicts {
-			given[i] = string(annotate.LabelOf(answer, v == "true"))
+			given[i] = string(corpus.LabelOf(answer, v == "true"))
 		}
 		b := Baseline{Answer: string(answer)}
 		for _, r := range stats.Readings(string(corpus.Supporting), string(corpus.Misleading)) {

@@ -157,23 +157,12 @@ func examine(ctx context.Context, m Model, s Settings, in Input, sample int) (co
 	if answer.Answer != corpus.AnswerUnrelated {
 		l.Quote = first(answer.Quote, quoteChars)
 	}
-	l.Label = LabelOf(answer.Answer, in.Gold)
+	l.Label = corpus.LabelOf(answer.Answer, in.Gold)
 	l.Effect = corpus.EffectOf(in.Zero, answer.Answer, in.Gold)
 	if dictated {
 		return hold(l), nil
 	}
 	return l, nil
-}
-
-// LabelOf maps an answer with the claim's verdict.
-func LabelOf(a corpus.Answer, gold bool) corpus.StanceLabel {
-	switch {
-	case a == corpus.AnswerUnrelated:
-		return corpus.Unrelated
-	case (a == corpus.AnswerTrue) == gold:
-		return corpus.Supporting
-	}
-	return corpus.Misleading
 }
 
 // hold keeps a label from leaving the house until a person decides (methods, decision 19).

@@ -299,6 +299,17 @@ func EffectOf(zero, with Answer, gold bool) Effect {
 	return EffectInherit
 }
 
+// LabelOf maps an answer with the claim's verdict.
+func LabelOf(a Answer, gold bool) StanceLabel {
+	switch {
+	case a == AnswerUnrelated:
+		return Unrelated
+	case (a == AnswerTrue) == gold:
+		return Supporting
+	}
+	return Misleading
+}
+
 // LabelStatus says whether a label may leave the house.
 type LabelStatus string
 

@@ -71,7 +71,8 @@ func document(id, text string) DocumentRow {
 }
 
 func pair(claimID, docID string, label corpus.StanceLabel) PairRow {
-	return NewPairRow(corpus.Label{ClaimID: claimID, DocumentID: docID, Label: label, Answer: corpus.AnswerTrue, Call: "k1"},
+	answer := map[corpus.StanceLabel]corpus.Answer{corpus.Supporting: corpus.AnswerTrue, corpus.Misleading: corpus.AnswerFalse, corpus.Unrelated: corpus.AnswerUnrelated}[label]
+	return NewPairRow(corpus.Label{ClaimID: claimID, DocumentID: docID, Label: label, Answer: answer, Zero: corpus.AnswerUnknown, Effect: corpus.EffectUnknown, Call: "k1"},
 		[]corpus.Hit{{Variant: 0, Rank: 1, Source: "local"}}, 0)
 }
 
@@ -221,6 +222,21 @@ func TestVerifyFindsEveryKindOfDamage(t *testing.T) {
 		{"a changed text", rewrite("data/documents.jsonl", "alpha", "gamma"), "SHA-256"},
 		{"a changed label", rewrite("data/pairs.jsonl", `"supporting"`, `"misleading"`), "the manifest says"},
 		{"an unknown label", rewrite("data/pairs.jsonl", `"supporting"`, `"maybe"`), `label "maybe"`},
+		{"a changed answer", rewrite("data/pairs.jsonl", `"answer":"true"`, `"answer":"false"`), `the answer "false" to a claim that is true is misleading, and the label is supporting`},
+		{"a changed verdict", rewrite("data/claims.jsonl", `"verdict_binary":"true"`, `"verdict_binary":"false"`), `to a claim that is false is misleading`},
+		{"a changed effect", rewrite("data/pairs.jsonl", `"effect":"unknown"`, `"effect":"flip"`), `has the effect "unknown", and the row says "flip"`},
+		{"a link for a file", func(t *testing.T, dir string) {
+			path := filepath.Join(dir, "data", "pairs.jsonl")
+			if err := errors.Join(os.Rename(path, filepath.Join(t.TempDir(), "x")), os.Symlink("/dev/zero", path)); err != nil {
+				t.Fatal(err)
+			}
+		}, "data/pairs.jsonl is no file but"},
+		{"a link for the list", func(t *testing.T, dir string) {
+			path := filepath.Join(dir, "SHA256SUMS")
+			if err := errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)); err != nil {
+				t.Fatal(err)
+			}
+		}, "SHA256SUMS is no file but"},
 		{"a pair without its claim", rewrite("data/pairs.jsonl", `"c_1"`, `"c_0"`), "does not lead to a row"},
 		{"rows out of order", rewrite("data/claims.jsonl", `"c_1"`, `"c_9"`), "not sorted"},
 		{"a cluster of a later claim", rewrite("data/claims.jsonl", `"cluster":"c_1"`, `"cluster":"c_2"`), "is no claim before it"},

@@ -25,7 +25,7 @@ import (
 // have the manifest's row counts and parse, ids are sorted and unique, and every reference of a pair
 // leads to a row. It returns what is wrong, in order; an error means that it could not look.
 func Verify(ctx context.Context, dir string) (problems []string, err error) {
-	v := &verifier{dir: dir, ids: map[string]map[[8]byte]bool{}}
+	v := &verifier{dir: dir, ids: map[string]map[[8]byte]bool{}, gold: map[[8]byte]bool{}}
 	if err := v.run(ctx); err != nil {
 		return v.problems, fmt.Errorf("verify %s: %w", dir, err)
 	}
@@ -46,6 +46,9 @@ type verifier struct {
 	dir      string
 	problems []string
 	ids      map[string]map[[8]byte]bool // table -> ids, hashed: a million rows fit in memory
+	gold     map[[8]byte]bool            // by claim that is true or false: which
+
+	irregular bool // something stands where a file should, so that nothing more is read
 }
 
 func (v *verifier) bad(format string, args ...any) {
@@ -53,6 +56,10 @@ func (v *verifier) bad(format string, args ...any) {
 }
 
 func (v *verifier) run(ctx context.Context) error {
+	if info, err := os.Lstat(filepath.Join(v.dir, sumsName)); err == nil && !info.Mode().IsRegular() {
+		v.bad("%s is no file but %s", sumsName, info.Mode().Type())
+		return nil
+	}
 	sums, err := os.ReadFile(filepath.Join(v.dir, sumsName))
 	if errors.Is(err, fs.ErrNotExist) {
 		v.bad("%s is missing: this folder is no release", sumsName)
@@ -72,6 +79,9 @@ func (v *verifier) run(ctx context.Context) error {
 	if err := v.hashes(ctx, listed); err != nil {
 		return err
 	}
+	if v.irregular {
+		return nil // a pipe has no end, and a link leads elsewhere
+	}
 	m, ok := v.manifest(listed)
 	if !ok {
 		return nil
@@ -81,7 +91,13 @@ func (v *verifier) run(ctx context.Context) error {
 
 func (v *verifier) hashes(ctx context.Context, listed map[string]string) error {
 	for _, path := range sortedKeys(listed) {
-		got, err := hashFile(filepath.Join(v.dir, filepath.FromSlash(path)))
+		full := filepath.Join(v.dir, filepath.FromSlash(path))
+		if info, err := os.Lstat(full); err == nil && !info.Mode().IsRegular() {
+			v.irregular = true
+			v.bad("%s is no file but %s", path, info.Mode().Type())
+			continue
+		}
+		got, err := hashFile(full)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			v.bad("%s is listed but missing", path)
@@ -289,6 +305,9 @@ func (v *verifier) claim(line []byte, found *clusters) (string, error) {
 		return "", fmt.Errorf("claim %s: stated at %q from %d to %d", id, row.StatedURL, row.StatedStart, row.StatedEnd)
 	}
 	found.add(row)
+	if row.VerdictBinary == "true" || row.VerdictBinary == "false" {
+		v.gold[short(id)] = row.VerdictBinary == "true"
+	}
 	if row.Cluster != "" && row.Cluster != id && !v.ids["data/claims.jsonl"][short(row.Cluster)] {
 		v.bad("data/claims.jsonl: claim %s is of the cluster %q, which is no claim before it", id, row.Cluster)
 	}
@@ -324,6 +343,15 @@ func (v *verifier) pair(line []byte, labels map[string]int, leaks leakage) (stri
 	}
 	if row.Role != "" && row.Role != string(corpus.RoleOf(corpus.StanceLabel(row.Label))) {
 		return "", fmt.Errorf("a document labelled %s has the role %q", row.Label, row.Role)
+	}
+	if gold, ok := v.gold[short(row.ClaimID)]; ok {
+		answer := corpus.Answer(row.Answer)
+		if is := corpus.LabelOf(answer, gold); row.Label != string(is) {
+			return "", fmt.Errorf("the answer %q to a claim that is %v is %s, and the label is %s", row.Answer, gold, is, row.Label)
+		}
+		if is := corpus.EffectOf(corpus.Answer(row.ZeroAnswer), answer, gold); row.Effect != string(is) {
+			return "", fmt.Errorf("the answer %q after %q to a claim that is %v has the effect %q, and the row says %q", row.Answer, row.ZeroAnswer, gold, is, row.Effect)
+		}
 	}
 	refs := []reference{{"data/claims.jsonl", row.ClaimID}, {"data/documents.jsonl", row.DocumentID}, {"data/annotations.jsonl", row.Call}}
 	votes := map[corpus.StanceLabel]bool{}
