@@ -1,6 +1,7 @@
 package assay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,7 +92,8 @@ func (r BuildReport) Partial() bool { return r.Pipeline.Failed > 0 }
 // ErrInterrupted ends a build that was stopped; what is done is kept.
 var ErrInterrupted = errors.New("interrupted; run the same command to go on")
 
-// Grace is how long a build that was stopped, or whose time is up, waits for what is in flight.
+// Grace is how long a build that was stopped, or whose time is up, waits for calls in flight that are paid for. Hosts
+// are not waited for.
 const Grace = 30 * time.Second
 
 // ErrTimeUp ends a build whose MaxDuration has passed; what is done is kept.
@@ -158,6 +160,11 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 		ctx, cancel = context.WithTimeoutCause(ctx, o.MaxDuration+Grace, ErrTimeUp)
 		defer cancel()
 	}
+	if !o.DryRun {
+		halt, end := o.halt(ctx)
+		defer end()
+		ctx = llm.StopWith(fetch.StopWith(ctx, halt), halt)
+	}
 	if asksModels := until != KindDiscover && until != KindParse && until != KindRead; asksModels {
 		if rep.Canaries, err = w.canaries(ctx, !o.DryRun); err != nil {
 			rep.LLM = w.llm.Stats()
@@ -197,8 +204,8 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	if walkErr == nil {
 		walkErr = k.run(ctx)
 	}
-	if walkErr == nil {
-		walkErr = stopped()
+	if walkErr == nil || errors.Is(walkErr, fetch.ErrStopped) || errors.Is(walkErr, llm.ErrStopped) {
+		walkErr = cmp.Or(stopped(), walkErr)
 	}
 	if walkErr == nil && rep.Batches != nil {
 		walkErr = rep.Batches.order(ctx, w)
@@ -274,6 +281,25 @@ func (w *Workspace) keepReport(rep BuildReport) error {
 		return fmt.Errorf("store the run's report: %w", err)
 	}
 	return w.tables.Reports.Put(kv.Key(time.Now().UTC().Format(time.RFC3339Nano)), data)
+}
+
+// halt is done as soon as a build is stopped or its time is up.
+func (o BuildOptions) halt(ctx context.Context) (_ context.Context, end func()) {
+	halt, cancel := context.WithCancel(ctx)
+	if o.MaxDuration > 0 {
+		cancel()
+		halt, cancel = context.WithTimeout(ctx, o.MaxDuration)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-o.Stop:
+			cancel()
+		case <-halt.Done():
+		}
+	}()
+	return halt, func() { cancel(); <-done }
 }
 
 // measures counts what a walk meets.

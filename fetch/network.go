@@ -35,6 +35,9 @@ type recorder struct {
 }
 
 func (r *recorder) send(ctx context.Context, c *call) (answer, error) {
+	if c.api != nil && c.api.Charge != nil {
+		ctx = uncut(ctx)
+	}
 	timeout := r.client.limits.Timeout
 	if c.large {
 		timeout *= feedPatience

@@ -40,6 +40,17 @@ type retrier struct {
 }
 
 func (r *retrier) send(ctx context.Context, c *call) (answer, error) {
+	within, end := stoppable(ctx)
+	defer end()
+	ans, err := r.attempts(within, c)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return answer{}, ErrStopped
+	}
+	return ans, err
+}
+
+// attempts sends until an attempt is not worth another.
+func (r *retrier) attempts(ctx context.Context, c *call) (answer, error) {
 	for try := 1; ; try++ {
 		c.attempt = try
 		ans, err := r.next.send(ctx, c)

@@ -17,7 +17,11 @@ type limiter struct {
 }
 
 func (l *limiter) call(ctx context.Context, c *call) (*result, error) {
-	ticket, err := l.gate.enter(ctx, c.reserve().Tokens())
+	var ticket *ticket
+	err := waiting(ctx, func(ctx context.Context) (err error) {
+		ticket, err = l.gate.enter(ctx, c.reserve().Tokens())
+		return err
+	})
 	var away *parked
 	if errors.As(err, &away) {
 		e := c.fail(ReasonRateLimit, away.Error())

@@ -41,7 +41,7 @@ func (r *retrier) call(ctx context.Context, c *call) (*result, error) {
 		if !reasons[e.Reason].again || try >= r.retries || e.Wait > r.patience {
 			return nil, c.dead(e)
 		}
-		if err := r.sleep(ctx, backoff(try, e.Wait)); err != nil {
+		if err := waiting(ctx, func(ctx context.Context) error { return r.sleep(ctx, backoff(try, e.Wait)) }); err != nil {
 			return nil, err
 		}
 	}

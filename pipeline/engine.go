@@ -40,7 +40,8 @@ type Options struct {
 	Current func(ctx context.Context, depKey string) (Sum, bool, error)
 
 	// MayRun says whether items of a stage may run; nil means all. Of other stages fresh
-	// outcomes are used, stale items come back as a *BlockedError.
+	// outcomes are used, stale items come back as a *BlockedError. So does an item that failed once its
+	// stage may run no more, and nothing is recorded of it.
 	MayRun func(stage string) bool
 
 	Executor Executor // runs stages elsewhere; nil means here
@@ -276,6 +277,10 @@ func (e *Engine) work(ctx context.Context, j job, f finding) error {
 		// What fails while the run is being stopped may fail only because of that.
 		if stopped := ctx.Err(); stopped != nil {
 			return stopped
+		}
+		if e.opt.MayRun != nil && !e.opt.MayRun(j.stage) {
+			f.detail = "the run was stopped before it was done"
+			return e.block(j, f, Blocked)
 		}
 	}
 	item := Item{
