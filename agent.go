@@ -299,7 +299,7 @@ func unreadAs(err error) error {
 		return corpus.Exclude(excluded.Excluded(), err.Error())
 	case errors.As(err, &failed):
 		switch failed.Reason {
-		case fetch.ReasonNotStored, fetch.ReasonParked, fetch.ReasonNoContact:
+		case fetch.ReasonNotStored, fetch.ReasonParked, fetch.ReasonHostDown, fetch.ReasonNoContact:
 			return err
 		}
 		if failed.Err != nil && (errors.Is(failed.Err, context.Canceled) || errors.Is(failed.Err, context.DeadlineExceeded)) {

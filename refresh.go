@@ -85,10 +85,11 @@ func (r RefreshReport) Partial() bool {
 type AskedReport struct {
 	Due     map[string]int `json:"due"` // by why; in a dry run too
 	Asked   int            `json:"asked"`
-	Leaving []string       `json:"leaving"` // gone, for the first time or for less than a day: the last version stands
-	Gone    []string       `json:"gone"`    // gone for a day, and out of the release
-	Kept    map[string]int `json:"kept"`    // by why the host gave none: the last version stands
-	KeptAt  []string       `json:"kept_at"` // some of their addresses
+	Unsent  int            `json:"unsent,omitzero"` // due, and not asked for: the host was down, or wants to be left alone; the last version stands
+	Leaving []string       `json:"leaving"`         // gone, for the first time or for less than a day: the last version stands
+	Gone    []string       `json:"gone"`            // gone for a day, and out of the release
+	Kept    map[string]int `json:"kept"`            // by why the host gave none: the last version stands
+	KeptAt  []string       `json:"kept_at"`         // some of their addresses
 }
 
 // SourceReport is one source of the recipe against the last release.
@@ -685,12 +686,18 @@ func (r *refresh) account(l *ledger, due []asking) error {
 		s.stand(f.url, f.standing)
 	}
 	for _, a := range due {
-		if a.source != "" {
-			continue
-		}
 		s, err := r.standing(a)
 		if err != nil {
 			return err
+		}
+		if asked := &r.rep.Documents; s.Asked.Before(r.began) {
+			if a.source != "" {
+				asked = &r.sources[a.source].AskedReport
+			}
+			asked.Unsent++
+		}
+		if a.source != "" {
+			continue
 		}
 		if !s.Asked.Before(r.began) {
 			r.rep.Documents.Asked++

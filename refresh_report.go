@@ -21,7 +21,7 @@ func (r RefreshReport) Text(dryRun bool) string {
 	for _, s := range r.Sources {
 		s.text(&b)
 	}
-	if d := r.Documents; d.Asked+len(d.Leaving)+len(d.Gone) > 0 {
+	if d := r.Documents; d.Asked+d.Unsent+len(d.Leaving)+len(d.Gone) > 0 {
 		fmt.Fprintf(&b, "documents: %d asked for again%s\n", d.Asked, d.said())
 		d.lists(&b)
 	}
@@ -94,6 +94,9 @@ func (a AskedReport) said() string {
 	}
 	if n := len(a.Leaving); n > 0 {
 		fmt.Fprintf(&b, ", %d missing for less than a day", n)
+	}
+	if n := a.Unsent; n > 0 {
+		fmt.Fprintf(&b, ", %d not asked for since their host was down or wants to be left alone", n)
 	}
 	if n := total(a.Kept); n > 0 {
 		fmt.Fprintf(&b, ", %d kept although they could not be had (%s)", n, tally(a.Kept))

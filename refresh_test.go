@@ -567,3 +567,36 @@ func TestRefreshLooksForDeletedPosts(t *testing.T) {
 		})
 	}
 }
+
+// A host that is down is asked a few times, not once for every page that is due, and what is stored stands.
+func TestRefreshGivesUpAHostThatIsDown(t *testing.T) {
+	a, open := newAlmanac(t)
+	pages := map[string]string{}
+	for i := range 30 {
+		at := fmt.Sprintf("/item/%d", i)
+		pages["/map"] += at + "\n"
+		pages[at] = item("true", fmt.Sprintf("Well %d of Averil is deep.", i))
+	}
+	a.set(pages)
+	w := open()
+	defer closed(t, w)
+	first := refreshed(t, w, RefreshOptions{})
+	a.clock.pass(25 * time.Hour)
+	a.server.Close()
+	began := a.clock.now()
+	rep := refreshed(t, w, RefreshOptions{All: true})
+	if rep.Requests.Total > 6 || a.clock.now().Sub(began) > 2*time.Minute {
+		t.Errorf("%d requests in %s to a host that refuses connections", rep.Requests.Total, a.clock.now().Sub(began))
+	}
+	down := rep.Build.Fetch.Outages
+	if len(down) != 1 || down[0].Host != "almanac.example:80" || down[0].Unsent < 29 {
+		t.Errorf("outages %+v, want the host with at least 29 requests that were not sent", down)
+	}
+	text := rep.Text(false)
+	if rep.Sources[0].Unsent < 29 || strings.Count(text, "host down: almanac.example:80 could not be reached") != 1 || !strings.Contains(text, "not asked for since their host was down") {
+		t.Errorf("%d pages not asked for; the report:\n%s", rep.Sources[0].Unsent, text)
+	}
+	if rep.Build.Release.ID != first.Build.Release.ID || !rep.Partial() {
+		t.Errorf("release %s after %s, partial %v", rep.Build.Release.ID, first.Build.Release.ID, rep.Partial())
+	}
+}

@@ -31,6 +31,9 @@ func (r BuildReport) Text(dryRun bool) string {
 		fmt.Fprintf(&b, "; %d answers reused, %d tokens saved", r.LLM.Hits, r.LLM.SavedTokens)
 	}
 	b.WriteString("\n" + Unbilled(r.LLM.Spend))
+	for _, o := range r.Fetch.Outages {
+		fmt.Fprintf(&b, "host down: %s\n", o)
+	}
 	if r.Batches != nil {
 		b.WriteString(r.Batches.Text())
 	}

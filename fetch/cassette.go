@@ -31,6 +31,7 @@ type call struct {
 
 	attempt  int           // set by the retrier
 	waited   time.Duration // set by the limiter
+	probe    bool          // set by the limiter: it finds out whether a host that was given up is back
 	answered time.Time     // set by the recorder: when the host's answer began
 	wait     time.Duration // set by the recorder: for which an interface wants to be left alone
 }

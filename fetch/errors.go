@@ -24,6 +24,7 @@ const (
 	ReasonNetwork          = "network"   // no HTTP answer at all
 	ReasonNoHost           = "no_host"   // no name server knows the host
 	ReasonParked           = "parked"    // the host asked for a longer pause than we wait
+	ReasonHostDown         = "host_down" // not sent: the host could not be reached several times in a row in this run
 	ReasonTruncated        = "truncated" // the body ended early
 )
 
@@ -77,7 +78,7 @@ func (e *Error) Excluded() string {
 // FailureClass tells the engine whether another run may succeed: "transient", "permanent" or "blocked".
 func (e *Error) FailureClass() string {
 	switch e.Reason {
-	case ReasonTimeout, ReasonNetwork, ReasonNoHost, ReasonParked, ReasonTruncated, ReasonNotStored, ReasonNoContact:
+	case ReasonTimeout, ReasonNetwork, ReasonNoHost, ReasonParked, ReasonHostDown, ReasonTruncated, ReasonNotStored, ReasonNoContact:
 		return "transient"
 	case ReasonStatus:
 		if e.Status == 0 || e.Status >= 500 || retryable(e.Status) {

@@ -10,7 +10,7 @@
 //	robots     RFC 9309, and the Crawl-delay of the group that applies
 //	retry      another attempt after errors that pass; Retry-After holds or parks the host
 //	payer      the price of a paid attempt, held until its record says what it cost
-//	limiter    so many at once and so much time between them, per host group
+//	limiter    so many at once and so much time between them, per host group; gives up a host that cannot be reached
 //	recorder   one attempt: body within limits, classified and on disk before anyone reads it
 //	credentials, guard, network
 //
@@ -246,7 +246,7 @@ func New(o Options) (*Client, error) {
 	c.inner = &credentials{list: o.Credentials, guard: c.guard, limit: o.Limits.DecompressedBytes, next: c.guard}
 	c.limiter = &limiter{
 		perHost: o.PerHost, delay: max(o.Delay, 0), hostDelay: o.HostDelay, archive: c.archive, now: o.Now, sleep: o.Sleep, stats: c.stats,
-		lanes: map[string]*lane{}, crawl: map[string]time.Duration{}, gaps: map[string]time.Duration{}, rooms: map[string]int{},
+		lanes: map[string]*lane{}, breakers: map[string]*breaker{}, crawl: map[string]time.Duration{}, gaps: map[string]time.Duration{}, rooms: map[string]int{},
 		next: &recorder{client: c, archive: c.archive, next: c.inner},
 	}
 	c.retry = &retrier{retries: max(o.Retries, 0), cap: o.RetryAfterCap, jitter: o.Jitter, now: o.Now, sleep: o.Sleep, limiter: c.limiter, next: &payer{c, o.Reserve, c.limiter}}
@@ -742,6 +742,8 @@ type Stats struct {
 	Bytes  int64                `json:"bytes"` // of bodies read from the network, content coding kept
 	Waited time.Duration        `json:"waited_ns"`
 	ByHost map[string]HostStats `json:"by_host"`
+
+	Outages []Outage `json:"outages,omitempty"` // hosts that were given up, by name
 }
 
 // HostStats are the Stats of one host.
@@ -752,7 +754,11 @@ type HostStats struct {
 }
 
 // Stats returns what the client did so far.
-func (c *Client) Stats() Stats { return c.stats.snapshot() }
+func (c *Client) Stats() Stats {
+	s := c.stats.snapshot()
+	s.Outages = c.limiter.outages()
+	return s
+}
 
 // counters hold the Stats of a client.
 type counters struct {

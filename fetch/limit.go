@@ -42,11 +42,12 @@ type limiter struct {
 	stats     *counters
 	next      sender
 
-	mu    sync.Mutex
-	lanes map[string]*lane
-	crawl map[string]time.Duration // host => Crawl-delay of its robots.txt
-	gaps  map[string]time.Duration // host => what its interface asks for
-	rooms map[string]int           // host group => requests at once that its interface takes
+	mu       sync.Mutex
+	lanes    map[string]*lane
+	breakers map[string]*breaker      // by host:port, of hosts that could not be reached
+	crawl    map[string]time.Duration // host => Crawl-delay of its robots.txt
+	gaps     map[string]time.Duration // host => what its interface asks for
+	rooms    map[string]int           // host group => requests at once that its interface takes
 }
 
 // A lane is the queue of one host group.
@@ -97,7 +98,7 @@ func (l *limiter) acquire(ctx context.Context, group string, c *call) (time.Dura
 		l.mu.Unlock()
 		return 0, err
 	}
-	if e := ln.refusal(c.url, l.now()); e != nil {
+	if e := l.refusal(ln, c, l.now()); e != nil {
 		l.mu.Unlock()
 		return 0, e
 	}
@@ -123,7 +124,7 @@ func (l *limiter) acquire(ctx context.Context, group string, c *call) (time.Dura
 	ln.turn = true
 	for {
 		now := l.now()
-		if e := ln.refusal(c.url, now); e != nil {
+		if e := l.refusal(ln, c, now); e != nil {
 			ln.turn = false
 			l.pass(ln)
 			l.mu.Unlock()
@@ -134,6 +135,7 @@ func (l *limiter) acquire(ctx context.Context, group string, c *call) (time.Dura
 			ln.turn = false
 			ln.busy++
 			ln.last = now
+			l.breaker(c.url).begin(c)
 			l.pass(ln)
 			l.mu.Unlock()
 			return now.Sub(began), nil
@@ -164,6 +166,7 @@ func (l *limiter) release(group string, c *call, start time.Time, ans answer) {
 	if ans.ex.Class != "" {
 		ln.learn(ans.ex, c.answered.Sub(start), l.base(c.url), ln.room)
 	}
+	l.note(c, ans.ex, start)
 	l.pass(ln)
 }
 
@@ -283,6 +286,14 @@ func (l *limiter) park(url string, d time.Duration, reason string) error {
 		}
 	}
 	return nil
+}
+
+// refusal returns the error for a host that is parked or given up, nil for any other; the caller holds the lock.
+func (l *limiter) refusal(ln *lane, c *call, now time.Time) error {
+	if e := ln.refusal(c.url, now); e != nil {
+		return e
+	}
+	return l.breaker(c.url).refusal(c, now)
 }
 
 // refusal returns the error for a parked host, nil for any other.

@@ -128,6 +128,10 @@ func (r *robots) load(ctx context.Context, origin string) (robotsEntry, error) {
 		switch {
 		case errors.As(err, &failed):
 			entry.err, entry.until = failed, r.client.now().Add(robotsRetry)
+			if failed.Reason == ReasonHostDown {
+				entry.until = r.client.now().Add(min(failed.Wait, robotsRetry)) // it is asked again when the host is
+				return r.lastTime(entry, c)
+			}
 			return entry, nil
 		case err != nil:
 			return entry, err
@@ -154,6 +158,15 @@ func (r *robots) load(ctx context.Context, origin string) (robotsEntry, error) {
 		c = r.client.newCall(http.MethodGet, next)
 		c.robots, c.fresh = true, robotsFresh
 	}
+}
+
+// lastTime says of a robots.txt that was not asked for what came of asking the last time, since a replay goes by that.
+func (r *robots) lastTime(entry robotsEntry, c *call) (robotsEntry, error) {
+	last, ok, err := r.client.archive.latest(c.key)
+	if failed := last.failure(); err == nil && ok && failed != nil {
+		entry.err = failed
+	}
+	return entry, err
 }
 
 func (r *robots) parsed(entry robotsEntry, ans answer) (robotsEntry, error) {
