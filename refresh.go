@@ -333,7 +333,11 @@ func (r *refresh) listing(ctx context.Context, e *pipeline.Engine, site scrapers
 				return err
 			}
 			if err != nil {
-				r.unread(source, page+": "+err.Error())
+				why := err.Error()
+				if item := (*pipeline.ItemError)(nil); errors.As(err, &item) {
+					why = item.Why()
+				}
+				r.unread(source, page+": "+why)
 				break // the build leaves it out too, and says so
 			}
 			r.count(source, page)
@@ -404,8 +408,12 @@ func itself(ctx context.Context, err error) error {
 // count counts a listing as read, unless what was read is what it said before: the host gave none now.
 func (r *refresh) count(source, page string) {
 	s, err := r.w.fetch.Standing(page)
-	if err == nil && (s.Kept() || s.Leaving()) {
+	switch {
+	case err == nil && (s.Kept() || s.Leaving()):
 		r.unread(source, page+": "+s.Reason)
+		return
+	case err == nil && !s.Asked.IsZero() && s.Asked.Before(r.began):
+		r.unread(source, page+": not asked for, since its host was down or wants to be left alone")
 		return
 	}
 	r.mu.Lock()

@@ -596,6 +596,11 @@ func TestRefreshGivesUpAHostThatIsDown(t *testing.T) {
 	if rep.Sources[0].Unsent < 29 || strings.Count(text, "host down: almanac.example:80 could not be reached") != 1 || !strings.Contains(text, "not asked for since their host was down") {
 		t.Errorf("%d pages not asked for; the report:\n%s", rep.Sources[0].Unsent, text)
 	}
+	for line := range strings.Lines(text) {
+		if n := strings.Count(line, "http://almanac.example/"); n > 1 {
+			t.Errorf("a line names its address %d times: %s", n, line)
+		}
+	}
 	if rep.Build.Release.ID != first.Build.Release.ID || !rep.Partial() {
 		t.Errorf("release %s after %s, partial %v", rep.Build.Release.ID, first.Build.Release.ID, rep.Partial())
 	}

@@ -265,16 +265,38 @@ func (r Report) Text() string {
 		for _, f := range s.Examples {
 			fmt.Fprintf(&b, "  %s: %s: %s\n", f.Key, f.Class, f.why())
 		}
+		if more := s.Failed - len(s.Examples); more > 0 {
+			fmt.Fprintf(&b, "  and %d more (assay ls %s --state failed)\n", more, s.Name)
+		}
 	}
 	fmt.Fprintf(&b, "took %s\n", r.Wall.Round(time.Millisecond))
 	return b.String()
 }
 
-// why is the reason on one line, without the item's name at its beginning, where an error wrote it.
-func (f FailedItem) why() string {
-	text := strings.Join(strings.Fields(f.Reason), " ")
-	if doing, rest, named := strings.Cut(text, " "+f.Key+": "); named && !strings.Contains(doing, " ") {
-		return rest
+// why is the reason on one line, without the item's name at its beginning, where errors wrote it.
+func (f FailedItem) why() string { return unnamed(f.Reason, f.Key) }
+
+// Why is the failure or exclusion on one line, without stage and name of its item.
+func (e *ItemError) Why() string {
+	switch {
+	case e.Fail != nil:
+		return e.Fail.Class + ": " + unnamed(e.Fail.Reason, e.Key)
+	case e.Excl != nil:
+		return strings.TrimSuffix(e.Excl.Reason+": "+unnamed(e.Excl.Detail, e.Key), ": ")
+	}
+	return "no outcome"
+}
+
+// unnamed takes what errors put around an item's name off the beginning of a text: a verb, and for net/http quotes.
+func unnamed(text, key string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	for again := true; again; {
+		again = false
+		for _, name := range []string{key, strconv.Quote(key)} {
+			if doing, rest, named := strings.Cut(text, " "+name+": "); named && !strings.Contains(doing, " ") {
+				text, again = rest, true
+			}
+		}
 	}
 	return text
 }
