@@ -35,9 +35,8 @@ type recorder struct {
 }
 
 func (r *recorder) send(ctx context.Context, c *call) (answer, error) {
-	if c.api != nil && c.api.Charge != nil {
-		ctx = uncut(ctx)
-	}
+	ctx, end := onItsWay(ctx, c.api != nil && c.api.Charge != nil)
+	defer end()
 	timeout := r.client.limits.Timeout
 	if c.large {
 		timeout *= feedPatience

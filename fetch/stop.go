@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // ErrStopped is the error of a request that was given up because of StopWith. It says nothing about its address.
@@ -13,9 +14,13 @@ type (
 	uncutKey struct{}
 )
 
+// lastWords is how long an attempt that was sent may still take once the run is stopped: most are there by then, and
+// need not be asked for again.
+const lastWords = time.Second
+
 // StopWith returns a context whose requests end with ErrStopped once stop is done: waits for a host's turn, for
-// Retry-After and between attempts, and attempts on their way. A paid attempt that was sent is waited for, since it
-// would be paid and lost; the context itself ends that.
+// Retry-After and between attempts at once, attempts on their way after lastWords. A paid attempt that was sent is
+// waited for, since it would be paid and lost; the context itself ends that.
 func StopWith(ctx, stop context.Context) context.Context {
 	return context.WithValue(ctx, stopKey{}, stop)
 }
@@ -31,10 +36,17 @@ func stoppable(ctx context.Context) (_ context.Context, end func()) {
 	return within, func() { heard(); cancel() }
 }
 
-// uncut is the context of an attempt that is paid for: it goes on when waits end.
-func uncut(ctx context.Context) context.Context {
-	if outer, ok := ctx.Value(uncutKey{}).(context.Context); ok {
-		return outer
+// onItsWay is the context of an attempt, which goes on a little when waits end, or to its end where it is paid for.
+func onItsWay(ctx context.Context, paid bool) (_ context.Context, end func()) {
+	outer, ok := ctx.Value(uncutKey{}).(context.Context)
+	switch {
+	case !ok:
+		return ctx, func() {}
+	case paid:
+		return outer, func() {}
 	}
-	return ctx
+	stop := outer.Value(stopKey{}).(context.Context)
+	attempt, cancel := context.WithCancel(outer)
+	heard := context.AfterFunc(stop, func() { time.AfterFunc(lastWords, cancel) })
+	return attempt, func() { heard(); cancel() }
 }
