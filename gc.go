@@ -25,6 +25,9 @@ import (
 // with their bodies, and model replies. Imported rows, pairs and documents stay, and so does the record
 // of every call, since money is the sum of the records.
 func (w *Workspace) GC(ctx context.Context) (kv.GCReport, error) {
+	if err := w.clearTrials(); err != nil {
+		return kv.GCReport{}, fmt.Errorf("gc: %w", err)
+	}
 	e := w.newEngine(pipeline.Options{Explain: true, RetryFailed: true})
 	k := &walk{w: w, e: e, below: true, explain: true, stages: stages{w}}
 	if err := k.run(ctx); err != nil {

@@ -55,7 +55,10 @@ func (w *Workspace) Try(ctx context.Context, n int, seed uint64) (t Tried, err e
 	if len(sample) == 0 {
 		return t, errors.New("--try: no pair has a label yet that another one could be set beside; build first")
 	}
-	dir, err := os.MkdirTemp(filepath.Join(w.Dir, stateDir), "try-")
+	if err := w.clearTrials(); err != nil {
+		return t, err
+	}
+	dir, err := os.MkdirTemp(filepath.Join(w.Dir, stateDir), trialPrefix)
 	if err != nil {
 		return t, fmt.Errorf("make a scratch space: %w", err)
 	}
@@ -114,6 +117,23 @@ func (w *Workspace) Try(ctx context.Context, n int, seed uint64) (t Tried, err e
 	slices.Sort(t.Moved)
 	t.LLM = model.Stats()
 	return t, nil
+}
+
+// trialPrefix begins the name of a scratch space.
+const trialPrefix = "try-"
+
+// clearTrials takes away the scratch spaces of trials that were killed; one process at a time owns the workspace.
+func (w *Workspace) clearTrials() error {
+	entries, err := os.ReadDir(filepath.Join(w.Dir, stateDir))
+	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), trialPrefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(w.Dir, stateDir, e.Name())))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("take away what killed trials left: %w", err)
+	}
+	return nil
 }
 
 func flowOf(l corpus.Label) string {

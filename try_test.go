@@ -1,7 +1,10 @@
 package assay
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,6 +41,7 @@ func TestTry(t *testing.T) {
 	f.write("prompts/raguard_compat.txt", "--- system\nJudge anew.\n--- user\n{{.Claim}} {{fence \"text\" .Text}}\n")
 	w = open()
 	was := dump(t, w)
+	killed := f.write(filepath.Join(stateDir, "try-1", "store", "x"), "of a trial that was killed")
 	first, err := w.Try(t.Context(), 5, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +54,13 @@ func TestTry(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(f.dir, stateDir, "try-*")); err != nil || len(left) > 0 {
 		t.Errorf("scratch spaces left: %v, %v", left, err)
+	}
+	f.write(filepath.Join(stateDir, "try-1", "store", "x"), "of another")
+	if _, err := w.GC(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(killed); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("gc leaves %s: %v", killed, err)
 	}
 	// The builtin model in its place compares words, and says what would move.
 	w.Close()
