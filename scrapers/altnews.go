@@ -9,7 +9,7 @@ import (
 var altnews = reviewSite{
 	name:      "altnews",
 	version:   1,
-	doc:       "Alt News: viral posts and media in India; judges in words, so every claim waits for a person",
+	doc:       "Alt News: viral posts and media in India; prints no claim but its headline, and judges in words: its reviews are left out and counted",
 	proven:    "captured",
 	reference: "a capture of an article of 2016",
 	delay:     3 * time.Second,

@@ -6,11 +6,11 @@ import (
 )
 
 // factcheckorg reads FactCheck.org. It prints no verdict and no claim apart from the headline, which tells
-// the judgement in words: its claims say so by a flag and wait for a person.
+// the judgement in words: its claims say so by a flag, and no recipe takes them.
 var factcheckorg = reviewSite{
 	name:      "factcheckorg",
 	version:   1,
-	doc:       "FactCheck.org: US politics and science; judges in words, so every claim waits for a person",
+	doc:       "FactCheck.org: US politics and science; prints no claim but its headline, and judges in words: its reviews are left out and counted",
 	proven:    "captured",
 	reference: "captures of two articles and of a listing, all of 2023",
 	delay:     3 * time.Second,
