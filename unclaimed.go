@@ -22,6 +22,7 @@ const listUnclaimed = "unclaimed"
 const (
 	unclaimedNoSite    = "no_site"       // no scraper knows the address as an item
 	unclaimedNotChosen = "not_in_recipe" // the site that knows it is not one of recipe.sites
+	unclaimedListing   = "listing"       // a listing of a site, which stored pages are not found by
 )
 
 // An unclaimedPage is an imported page that no site of the recipe recognises, and no stage has read as a
@@ -29,6 +30,7 @@ const (
 type unclaimedPage struct {
 	url    string
 	site   string // the one that would read it, "" for none
+	lists  string // the one whose listing it is, "" for none
 	source string // the import that brought it
 }
 
@@ -47,8 +49,12 @@ func (w *Workspace) unclaimed(ctx context.Context) iter.Seq2[unclaimedPage, erro
 			sites = append(sites, newClaimant(site, strings.TrimSuffix(sr.Base, "/")))
 		}
 		var others []claimant
+		starts := map[string]string{}
 		for _, site := range scrapers.All {
 			others = append(others, newClaimant(site, ""))
+			for _, start := range site.Start("", nil) {
+				starts[withoutQuery(start)] = site.Name
+			}
 		}
 		listings, err := w.listingKeys(e)
 		if err != nil {
@@ -67,12 +73,18 @@ func (w *Workspace) unclaimed(ctx context.Context) iter.Seq2[unclaimedPage, erro
 			if err == nil && !is {
 				continue
 			}
-			p.site = recogniser(others, address)
+			p.site, p.lists = recogniser(others, address), starts[withoutQuery(address)]
 			if !yield(p, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// withoutQuery is an address without what tells its pages apart.
+func withoutQuery(address string) string {
+	page, _, _ := strings.Cut(corpus.IdentityURL(address), "?")
+	return page
 }
 
 // A claimant is a site with its hosts.
@@ -144,8 +156,11 @@ func (w *Workspace) listUnclaimed(ctx context.Context, q ListQuery) ([]Listed, e
 			return nil, err
 		}
 		l := Listed{ItemInfo: pipeline.ItemInfo{Stage: listUnclaimed, Key: p.url, State: "waiting", Reason: unclaimedNoSite}, Summary: p.source}
-		if p.site != "" {
+		switch {
+		case p.site != "":
 			l.Reason, l.Summary = unclaimedNotChosen, p.source+": "+p.site+" would read it"
+		case p.lists != "":
+			l.Reason, l.Summary = unclaimedListing, p.source+": of "+p.lists+"; discover: [listing] reads it"
 		}
 		if (q.Reason == "" || q.Reason == l.Reason) && strings.Contains(p.url, q.Source) {
 			out = append(out, l)
