@@ -63,6 +63,12 @@ func (w *Workspace) Decide(d Decision) (Decision, error) {
 	return d, w.tables.Decisions.Put(kv.Key(d.Kind, d.Target, fmt.Sprintf("%012d", len(decided))), d)
 }
 
+// Decided says what the decisions on one thing come to by now.
+func (w *Workspace) Decided(kind, target string) (corpus.Resolution, error) {
+	list, err := w.decisions(kind, target)
+	return corpus.Resolve(list), err
+}
+
 // decisions returns what was decided about one thing, oldest first.
 func (w *Workspace) decisions(kind, target string) ([]corpus.Decision, error) {
 	var out []corpus.Decision

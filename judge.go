@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"assay/annotate"
 	"assay/corpus"
@@ -96,12 +97,29 @@ func (w *Workspace) judgeInUse() annotate.Judge {
 	return annotate.Judges[0]
 }
 
+// ruledText tells whose verdict a claim has, as a line, "" for none: its source's, or that of the people who accepted it
+// from a source that rates nothing.
+func ruledText(c corpus.Claim, decided []corpus.Decision) string {
+	switch {
+	case c.Verdict6 == "":
+		return ""
+	case c.Status != corpus.StatusHuman && c.Status != corpus.StatusAdjudicated:
+		return fmt.Sprintf("%s says: %s\n", c.Source, c.Verdict6)
+	}
+	who := "people"
+	if r := corpus.Resolve(decided); len(r.People) > 0 {
+		who = strings.Join(r.People, ", ") + " on " + r.By.At[:min(len(r.By.At), len(time.DateOnly))]
+	}
+	return fmt.Sprintf("ruled %s by %s (verdict_status %s); taken from %s, which rates nothing\n", c.Verdict6, who, c.Status, c.Source)
+}
+
 // WriteDraft writes the drafted verdict of a claim, out of what Show gave, for people.
 func WriteDraft(w io.Writer, id string, shown json.RawMessage) error {
 	var p struct {
-		Claim *corpus.Claim `json:"claim"`
-		Draft *corpus.Draft `json:"draft"`
-		Trace *corpus.Trace `json:"trace"`
+		Claim     *corpus.Claim     `json:"claim"`
+		Decisions []corpus.Decision `json:"decisions"`
+		Draft     *corpus.Draft     `json:"draft"`
+		Trace     *corpus.Trace     `json:"trace"`
 	}
 	if err := json.Unmarshal(shown, &p); err != nil {
 		return fmt.Errorf("show %s: %w", id, err)
@@ -122,9 +140,7 @@ func WriteDraft(w io.Writer, id string, shown json.RawMessage) error {
 		by = "by rule, without a model"
 	}
 	fmt.Fprintf(&b, "draft: %s (%s; fixed weights say %s). A person rules.\n", d.Verdict6, by, d.Weighed)
-	if v := p.Claim.Verdict6; v != "" {
-		fmt.Fprintf(&b, "%s says: %s\n", p.Claim.Source, v)
-	}
+	b.WriteString(ruledText(*p.Claim, p.Decisions))
 	if len(d.Flags) > 0 {
 		fmt.Fprintf(&b, "mind: %s\n", strings.Join(d.Flags, ", "))
 	}

@@ -587,6 +587,11 @@ func (w *Workspace) showClaim(ctx context.Context, e *pipeline.Engine, p *proven
 		}
 		if !ok {
 			return errNotFound
+			if info.Stage == (stages{w}).candidates().Name {
+				if p.Decisions, err = w.decisions(corpus.DecideAcceptClaim, info.Key); err != nil {
+					return err
+				}
+			}
 		}
 		p.Claim, p.Former = &former.claim, former.note
 		if _, err := w.items(e, p, former.item.Key, former.item.Stage); err != nil {

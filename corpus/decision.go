@@ -55,6 +55,7 @@ func Resolve(list []Decision) (r Resolution) {
 			r.Reason = fmt.Sprintf("%s and %s give different verdicts: %s, %s", r.By.By, d.By, r.Verdict, d.Verdict)
 		default:
 			r.Verdict = d.Verdict
+			r.People = append(r.People, by)
 		}
 		if d.At >= r.By.At {
 			r.By = d
@@ -73,6 +74,7 @@ type Resolution struct {
 	Verdict     Verdict
 	Reason      string   // of No and Disagree
 	By          Decision // the last one that says yes
+	People      []string // who say so, in order of their names
 }
 
 // Status is the status of a verdict that was resolved so.

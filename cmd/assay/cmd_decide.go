@@ -51,12 +51,28 @@ A yes to a claim needs a verdict: `+words+`. Kinds:`+kinds.String(),
 			if err != nil {
 				return err
 			}
-			return a.print(kept, func(out io.Writer) {
-				what := "accepted as " + string(kept.Verdict)
-				if no {
-					what = "rejected"
-				}
+			r, err := w.Decided(kept.Kind, kept.Target)
+			if err != nil {
+				return err
+			}
+			shown := decided{kept, "done", r.Reason}
+			what := "accepted as " + string(kept.Verdict)
+			switch {
+			case r.Disagree:
+				shown.State, what = "waiting", string(kept.Verdict)+", noted,"
+			case r.No && !no:
+				shown.State, what = "excluded", "yes, noted,"
+			case r.No:
+				shown.State, what = "excluded", "rejected"
+			}
+			return a.print(shown, func(out io.Writer) {
 				fmt.Fprintf(out, "%s %s by %s: %s\n", kept.Target, what, kept.By, kept.Candidate.Text)
+				switch {
+				case r.Disagree:
+					fmt.Fprintf(out, "  it waits (verdicts_disagree): %s; --adjudicate settles it\n", r.Reason)
+				case r.No && !no:
+					fmt.Fprintf(out, "  it stays out: %s, and one no is a no; --adjudicate settles it\n", r.Reason)
+				}
 			})
 		},
 	}
@@ -67,6 +83,13 @@ A yes to a claim needs a verdict: `+words+`. Kinds:`+kinds.String(),
 	f.StringVar(&d.Note, "note", "", "why")
 	f.BoolVar(&d.Adjudicate, "adjudicate", false, "settle what others disagree about")
 	return cmd
+}
+
+// decided is a decision with what has become of its target.
+type decided struct {
+	assay.Decision
+	State  string `json:"state"`           // done, excluded or waiting, as ls candidates has it
+	Reason string `json:"reason,omitzero"` // of excluded and waiting
 }
 
 // variable returns a variable of the environment that the command was given.
