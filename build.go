@@ -61,6 +61,8 @@ type BuildReport struct {
 	Release    *ReleaseResult    `json:"release,omitempty"`
 	Canaries   []llm.Canary      `json:"canaries,omitempty"` // what the models in use were found to do
 	Corrupt    []string          `json:"corrupt"`            // records that could not be read and were made again
+	Hints      []string          `json:"hints,omitempty"`    // settings that left out what may have been meant
+	Waiting    Waiting           `json:"waiting,omitzero"`   // for a person, once the walk is through
 	Unclaimed  int               `json:"unclaimed"`          // imported pages that belong to no site of the recipe
 	Alarms     []scrapers.Alarm  `json:"alarms"`             // signs that a site is not as its scraper expects
 	BadMarkup  []string          `json:"bad_markup"`         // pages read in this run of which markup was given up, by address
@@ -68,6 +70,12 @@ type BuildReport struct {
 	Batches    *Batches          `json:"batches,omitempty"`
 	Forecast   *Forecast         `json:"forecast,omitempty"` // of a dry run
 	Fact       *Fact             `json:"fact,omitempty"`     // of a run that a forecast was made for
+}
+
+// Waiting counts what waits for a person.
+type Waiting struct {
+	Candidates int `json:"candidates,omitzero"` // see assay ls candidates
+	Ratings    int `json:"ratings,omitzero"`    // see assay ls ratings
 }
 
 // Agreement compares labels with those of a reference: of an imported table, or of another annotator.
@@ -227,6 +235,12 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	}
 	if rep.Unclaimed, err = w.countUnclaimed(ctx); err != nil {
 		return rep, err
+	}
+	if !o.DryRun {
+		rep.Hints = k.hints()
+		if rep.Waiting, err = w.waiting(); err != nil {
+			return rep, err
+		}
 	}
 	if k.reaches(KindPlan) && !o.DryRun && o.Only == "" {
 		if err := w.commitMemories(); err != nil {

@@ -235,7 +235,7 @@ func (w *Workspace) listCandidates(q ListQuery) ([]Listed, error) {
 		case r.Decided:
 			l.State, l.Reason = "done", string(r.Verdict)
 		}
-		if (q.State == "" || q.State == l.State) && (q.Reason == "" || q.Reason == l.Reason) && strings.Contains(c.URL, q.Source) {
+		if (q.State == "" || q.State == l.State) && (q.Reason == "" || q.Reason == l.Reason) && strings.Contains(c.Source+" "+c.URL, q.Source) {
 			out = append(out, l)
 		}
 		return nil
@@ -259,7 +259,7 @@ func (w *Workspace) listCandidates(q ListQuery) ([]Listed, error) {
 		}
 	}
 	slices.SortFunc(out, func(a, b Listed) int { return strings.Compare(a.Key, b.Key) })
-	return out, nil
+	return q.sampled(out), nil
 }
 
 // showCandidate shows a candidate with its document, the extraction that it is from and the decisions.

@@ -38,7 +38,8 @@ func (k *walk) categorised(ctx context.Context, c corpus.Claim) (_ corpus.Claim,
 	case len(recipe.Categories) == 0 || slices.Contains(recipe.Categories, string(c.Category)):
 		return c, true, nil
 	case c.Category == "":
-		return c, false, k.withhold("claim", c.ID, "its category is not known")
+		k.left.unknown.Add(1)
+		return c, false, k.withhold("claim", c.ID, leftUnknown)
 	}
 	return c, false, k.withhold("claim", c.ID, "category not in the recipe")
 }

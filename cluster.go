@@ -215,7 +215,7 @@ func (w *Workspace) listClusters(ctx context.Context, q ListQuery) ([]Listed, er
 			ItemInfo: pipeline.ItemInfo{Stage: q.Stage, Key: c.ID, State: "done", Reason: kind}, Summary: list[0].Text, Claims: list,
 		})
 	}
-	return out, nil
+	return q.sampled(out), nil
 }
 
 // What ls lists beside stages and ratings.

@@ -95,7 +95,7 @@ type Recipe struct {
 	Discover   []string     `yaml:"discover" json:"discover"`
 	Sites      []SiteRecipe `yaml:"sites" json:"sites"`
 	Feeds      []FeedRecipe `yaml:"feeds" json:"feeds"`
-	Speakers   []string     `yaml:"speakers" json:"speakers"` // the source's slugs; empty means everybody
+	Speakers   []string     `yaml:"speakers" json:"speakers"` // the source's slugs, or of imported rows those of the names (corpus.NameSlug); empty means everybody
 	Dates      Dates        `yaml:"dates" json:"dates"`       // of the statement
 	Projection string       `yaml:"projection" json:"projection"`
 	// Ratings maps printed ratings that no shipped map names, by source: {politifact: {"no idea": uncertain}}.

@@ -255,7 +255,7 @@ func TestRatingsThatWait(t *testing.T) {
 				return err
 			}
 		}
-		list, err := w.listRatings()
+		list, err := w.listRatings(ListQuery{})
 		if err != nil || len(list) != 1 || list[0].Key != "politifact/no idea" || !strings.Contains(list[0].Summary, `{"no idea": <verdict>}`) {
 			t.Errorf("%+v, %v", list, err)
 		}

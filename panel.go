@@ -577,7 +577,7 @@ func (w *Workspace) disputes(ctx context.Context, q ListQuery) (out []Listed, _ 
 		return nil, err
 	}
 	slices.SortFunc(out, func(a, b Listed) int { return strings.Compare(a.Key, b.Key) })
-	return out, nil
+	return q.sampled(out), nil
 }
 
 const listDisputes = "disputes"

@@ -79,6 +79,10 @@ func (r BuildReport) Text(dryRun bool) string {
 		fmt.Fprintf(&b, "unreadable and made again: %s\n", c)
 	}
 	b.WriteString(UnclaimedText(r.Unclaimed))
+	for _, h := range r.Hints {
+		fmt.Fprintf(&b, "mind: %s\n", h)
+	}
+	b.WriteString(waitingText(r.Waiting.Candidates, r.Waiting.Ratings))
 	if r.Release != nil {
 		for _, k := range sortedKeys(r.Release.Withheld) {
 			fmt.Fprintf(&b, "left out of the release: %s: %d\n", k, r.Release.Withheld[k])

@@ -115,11 +115,7 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	if err != nil {
 		return StatusReport{}, err
 	}
-	waiting, err := w.listRatings()
-	if err != nil {
-		return StatusReport{}, err
-	}
-	candidates, err := w.listCandidates(ListQuery{State: "waiting"})
+	waiting, err := w.waiting()
 	if err != nil {
 		return StatusReport{}, err
 	}
@@ -142,7 +138,17 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	}
 	w.engine.RLock()
 	defer w.engine.RUnlock()
-	return StatusReport{Sources: sources, Held: held.Stops, Report: e.Report(), Unsearched: unsearched, Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: len(waiting), Candidates: len(candidates), Unclaimed: unclaimed, Spent: spent, Searches: searches}, nil
+	return StatusReport{Sources: sources, Held: held.Stops, Report: e.Report(), Unsearched: unsearched, Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: waiting.Ratings, Candidates: waiting.Candidates, Unclaimed: unclaimed, Spent: spent, Searches: searches}, nil
+}
+
+// waiting counts what waits for a person.
+func (w *Workspace) waiting() (Waiting, error) {
+	ratings, err := w.listRatings(ListQuery{})
+	if err != nil {
+		return Waiting{}, err
+	}
+	candidates, err := w.listCandidates(ListQuery{State: "waiting"})
+	return Waiting{Candidates: len(candidates), Ratings: len(ratings)}, err
 }
 
 // Why explains the items whose key is item or, for an address or a claim, that lead to it.
@@ -182,7 +188,7 @@ type ListQuery struct {
 	State  string `json:"state,omitzero"`  // done, excluded, failed, waiting
 	Reason string `json:"reason,omitzero"` // of an exclusion or failure
 	Label  string `json:"label,omitzero"`  // of label items, or the drafted verdict of judge items
-	Source string `json:"source,omitzero"` // part of the key, e.g. a host
+	Source string `json:"source,omitzero"` // part of the key, e.g. a host; of queues also of the site's name
 	Sample int    `json:"sample,omitzero"` // so many, drawn with Seed
 	Seed   uint64 `json:"seed,omitzero"`
 }
@@ -190,7 +196,7 @@ type ListQuery struct {
 // Check reports what is wrong with a query.
 func (q ListQuery) Check() error {
 	labels := names(corpus.StanceLabels, func(l corpus.StanceLabel) string { return string(l) })
-	kinds := append(names(Stages()[:len(Stages())-1], func(s StageKind) string { return s.Kind }), "ratings", candidatesName, listClusters, listConflicts, listUnclaimed, listDisputes)
+	kinds := append(names(Stages()[:len(Stages())-1], func(s StageKind) string { return s.Kind }), listRatings, candidatesName, listClusters, listConflicts, listUnclaimed, listDisputes)
 	kind, _, _ := strings.Cut(q.Stage, "/")
 	if kind == KindJudge {
 		labels = VerdictNames()
@@ -224,13 +230,12 @@ type Listed struct {
 
 // List returns the stored items that a query chooses, in key order.
 func (w *Workspace) List(ctx context.Context, q ListQuery) ([]Listed, error) {
-	if q.Stage == "ratings" {
-		return w.listRatings()
-	}
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
 	switch q.Stage {
+	case listRatings:
+		return w.listRatings(q)
 	case candidatesName:
 		return w.listCandidates(q)
 	case listClusters, listConflicts:
@@ -386,7 +391,11 @@ func (w *Workspace) claimTexts(e *pipeline.Engine, texts map[string]string) erro
 	return nil
 }
 
-func (w *Workspace) listRatings() ([]Listed, error) {
+// listRatings is what ls lists printed ratings under that no map names.
+const listRatings = "ratings"
+
+// listRatings lists the ratings that wait for a verdict.
+func (w *Workspace) listRatings(q ListQuery) ([]Listed, error) {
 	var out []Listed
 	for entry, err := range w.tables.Ratings.Scan("", "") {
 		if err != nil {
@@ -399,12 +408,15 @@ func (w *Workspace) listRatings() ([]Listed, error) {
 		if waits = w.Config.Recipe.rated(waits); len(waits.Flags) == 0 {
 			continue // decided
 		}
-		out = append(out, Listed{
-			ItemInfo: pipeline.ItemInfo{Stage: "ratings", Key: entry.Value.Source + "/" + entry.Value.Raw, State: "waiting"},
+		l := Listed{
+			ItemInfo: pipeline.ItemInfo{Stage: listRatings, Key: entry.Value.Source + "/" + entry.Value.Raw, State: "waiting"},
 			Summary:  strings.TrimSpace(entry.Value.Example + fmt.Sprintf(" (decide with recipe.ratings: {%s: {%q: <verdict>}})", entry.Value.Source, entry.Value.Raw)),
-		})
+		}
+		if (q.State == "" || q.State == l.State) && q.Reason == "" && strings.Contains(l.Key+" "+l.Summary, q.Source) {
+			out = append(out, l)
+		}
 	}
-	return out, nil
+	return q.sampled(out), nil
 }
 
 // provenance is what Show tells of a record: the record, and what led to it.
@@ -575,6 +587,11 @@ func (w *Workspace) showClaim(ctx context.Context, e *pipeline.Engine, p *proven
 				p.Claim = &c
 			}
 			p.Items = append(p.Items, shownItem{info.Stage, info.Key, item})
+			if info.Stage == (stages{w}).candidates().Name {
+				if p.Decisions, err = w.decisions(corpus.DecideAcceptClaim, info.Key); err != nil {
+					return err
+				}
+			}
 			if err := w.showSources(p, info.Key); err != nil {
 				return err
 			}
@@ -587,11 +604,6 @@ func (w *Workspace) showClaim(ctx context.Context, e *pipeline.Engine, p *proven
 		}
 		if !ok {
 			return errNotFound
-			if info.Stage == (stages{w}).candidates().Name {
-				if p.Decisions, err = w.decisions(corpus.DecideAcceptClaim, info.Key); err != nil {
-					return err
-				}
-			}
 		}
 		p.Claim, p.Former = &former.claim, former.note
 		if _, err := w.items(e, p, former.item.Key, former.item.Stage); err != nil {

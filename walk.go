@@ -39,6 +39,7 @@ type walk struct {
 	rowsWithPairs map[string][]string // by claim id, see rowsOf
 
 	met      atomic.Int64     // claims of the corpus
+	left     leftClaims       // and of those that are none, what a hint is made of
 	labelled *spool[labelled] // the labelled pairs met, where something is drawn from them
 	missing  atomic.Int64     // labels that are not there yet
 	drawable int              // labelled pairs that were met, known once all are
@@ -456,7 +457,7 @@ func (r Recipe) ours(claims []corpus.Claim) (out []corpus.Claim) {
 	}
 	for _, c := range claims {
 		c = r.rated(c)
-		if _, ok := projection.Apply(c); ok && r.leavesOut(c) == "" {
+		if _, ok := projection.Apply(c); ok && r.leavesOut(c, false) == "" {
 			out = append(out, c)
 		}
 	}
@@ -499,12 +500,15 @@ func (k *walk) claims(ctx context.Context, ref corpus.Ref, row string, claims []
 func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.Claim) error {
 	recipe := k.w.Config.Recipe
 	c = recipe.rated(c)
-	if corpus.HasFlag(c.Flags, corpus.FlagUnmapped) && !k.explain {
-		if err := k.w.queueRating(c); err != nil {
-			return err
+	if reason := recipe.leavesOut(c, row != ""); reason != "" {
+		switch {
+		case reason == leftUnmapped && !k.explain: // a claim that a map would not bring in waits for none
+			if err := k.w.queueRating(c); err != nil {
+				return err
+			}
+		case reason == leftSpeaker:
+			k.left.speaker(speakerSlug(c, row != ""))
 		}
-	}
-	if reason := recipe.leavesOut(c); reason != "" {
 		return k.withhold("claim", c.ID, reason)
 	}
 	projection, err := corpus.ProjectionByName(recipe.Projection)
@@ -570,8 +574,7 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 	if binary == "true" || binary == "false" {
 		err = k.label(ctx, c, binary, docs)
 	} else {
-		// A label compares an answer with a verdict, and there is none to compare with.
-		err = k.withhold("pair", c.ID, "the verdict is neither true nor false")
+		err = k.undecidable(c, docs)
 	}
 	if err != nil || trace == nil || !recipe.judges() || !k.reaches(KindJudge) {
 		return err
@@ -579,17 +582,48 @@ func (k *walk) claim(ctx context.Context, ref corpus.Ref, row string, c corpus.C
 	return k.judge(ctx, c, *trace, docs)
 }
 
-// leavesOut says why a claim is not of the recipe's corpus, or "".
-func (r Recipe) leavesOut(c corpus.Claim) string {
+// undecidable counts what a claim whose verdict is neither true nor false has no labels for: a label compares an answer
+// with a verdict, and there is none to compare with.
+func (k *walk) undecidable(c corpus.Claim, docs []sourced) error {
+	if len(docs) == 0 {
+		return k.withhold("labels of a claim", c.ID, "its verdict is neither true nor false, and no document was kept for it")
+	}
+	for _, s := range docs {
+		if err := k.withhold("pair", corpus.PairID(c.ID, s.doc.ID), "the verdict is neither true nor false"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Why a claim is not of the recipe's corpus, where the walk reacts to it.
+const (
+	leftUnmapped = "rating unmapped, queued"
+	leftSpeaker  = "speaker not in the recipe"
+	leftUnknown  = "its category is not known"
+)
+
+// speakerSlug is what recipe.speakers names the speaker of a claim by: the source's slug, or of an imported row without
+// one that of the name. It is "" where nothing tells who spoke, and on pages that give a name alone.
+func speakerSlug(c corpus.Claim, imported bool) string {
+	if c.SpeakerSlug == "" && imported {
+		return corpus.NameSlug(c.Speaker)
+	}
+	return c.SpeakerSlug
+}
+
+// leavesOut says why a claim is not of the recipe's corpus, or "". Imported says that it is of a row.
+func (r Recipe) leavesOut(c corpus.Claim, imported bool) string {
+	speaker := speakerSlug(c, imported)
 	switch {
 	case corpus.HasFlag(c.Flags, corpus.FlagSiteTest):
 		return "the site's own test entry"
 	case corpus.HasFlag(c.Flags, corpus.FlagHeadline):
 		return "the review prints no claim, and a headline may tell the opposite of what was claimed"
 	case corpus.HasFlag(c.Flags, corpus.FlagUnmapped):
-		return "rating unmapped, queued"
-	case len(r.Speakers) > 0 && c.SpeakerSlug != "" && !slices.Contains(r.Speakers, c.SpeakerSlug):
-		return "speaker not in the recipe"
+		return leftUnmapped
+	case len(r.Speakers) > 0 && speaker != "" && !slices.Contains(r.Speakers, speaker):
+		return leftSpeaker
 	case c.StatedDate != "" && (r.Dates.From != "" && c.StatedDate < r.Dates.From || r.Dates.To != "" && c.StatedDate > r.Dates.To):
 		return "date not in the recipe"
 	}

@@ -77,5 +77,21 @@ func Fold(s string) string {
 	return Space(s)
 }
 
+// NameSlug is a name as recipes and sites write it in addresses: in lower case, without diacritics, and with one hyphen for
+// whatever stands between its letters and digits.
+func NameSlug(name string) string {
+	var b strings.Builder
+	for _, r := range norm.NFD.String(strings.ToLower(Fold(name))) {
+		switch {
+		case unicode.Is(unicode.Mn, r), r == '\'':
+		case unicode.IsLetter(r), unicode.IsDigit(r):
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	return strings.TrimSuffix(b.String(), "-")
+}
+
 // Space folds every run of white space to one blank and trims the ends.
 func Space(s string) string { return strings.Join(strings.Fields(s), " ") }

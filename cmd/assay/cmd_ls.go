@@ -28,7 +28,8 @@ func (a *app) lsCommand() *cobra.Command {
 or are done (accepted) or excluded (rejected); "clusters" the claims that several sources tell in nearly the same words, and
 "conflicts" those of them that were given different verdicts (reason binary, or six_way where only the finer scale differs), each
 with its address, date and speaker. A cluster never merges claims. "unclaimed" lists the pages of imports that no site of the recipe
-reads: not_in_recipe where another site would (add it to recipe.sites), no_site where none does. "disputes" lists the pairs on which a
+reads: not_in_recipe where another site would (add it to recipe.sites), listing where it is where a
+site's listings begin, no_site where nobody knows it. "disputes" lists the pairs on which a
 panel's annotators come to no consensus, or to another one than the label. Works while a build runs.`, statusError, statusUsage, statusLocked),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -73,7 +74,7 @@ panel's annotators come to no consensus, or to another one than the label. Works
 	f.StringVar(&q.State, "state", "", "done, excluded, failed or waiting")
 	f.StringVar(&q.Reason, "reason", "", "of an exclusion or failure")
 	f.StringVar(&q.Label, "label", "", "supporting, misleading or unrelated; of judge items a verdict")
-	f.StringVar(&q.Source, "source", "", "part of the key, e.g. a host")
+	f.StringVar(&q.Source, "source", "", "part of the key, e.g. a host; of candidates, ratings and clusters also of the site's name")
 	f.IntVar(&q.Sample, "sample", 0, "draw so many")
 	f.Uint64Var(&q.Seed, "seed", 1, "of the sample")
 	return cmd
