@@ -220,7 +220,7 @@ func (w *Workspace) Build(ctx context.Context, o BuildOptions) (rep BuildReport,
 	}
 	rep.Pipeline, rep.Fetch, rep.LLM = e.Report(), w.fetch.Stats(), w.llm.Stats()
 	if f := o.Foreseen; f != nil {
-		rep.Fact = &Fact{Calls: rep.LLM.Calls, Tokens: rep.LLM.Tokens, USD: rep.LLM.USD, Wall: rep.Pipeline.Wall, Forecast: *f}
+		rep.Fact = &Fact{Calls: rep.LLM.Calls, Tokens: rep.LLM.Tokens, USD: rep.LLM.USD, Wall: rep.Pipeline.Wall, Stages: rep.LLM.Stages, Forecast: *f}
 	}
 	rep.Corrupt, rep.BadMarkup = w.corrupt.all(), w.watch.badMarkup()
 	if rep.Alarms, err = w.alarms(); err != nil {

@@ -37,6 +37,7 @@ type StageForecast struct {
 	Answer   llm.Range     `json:"answer_tokens"`
 	USD      llm.Range     `json:"usd"`
 	BatchUSD llm.Range     `json:"batch_usd"`         // what it costs with --batch; calls that no batch API takes cost the same
+	Missing  llm.Range     `json:"missing,omitzero"`  // of a replay: answers that are not stored, and that nobody is asked for
 	Unpriced []string      `json:"unpriced,omitzero"` // models without a known price; USD lacks them
 	Wall     time.Duration `json:"wall_ns"`           // at the configured rates, of the upper ends
 }
@@ -99,23 +100,39 @@ type growth struct {
 func (k *walk) growths() (out []growth) {
 	r := k.w.Config.Recipe
 	add := func(when bool, g growth) {
-		if when && k.reaches(g.kind) {
+		if when && k.reaches(kindOf(g.kind)) {
 			out = append(out, g)
 		}
 	}
 	keep := float64(r.Planner.Keep)
 	if r.agentic() {
 		keep = float64(cmp.Or(r.Planner.Agent.MaxDocuments, 30))
+	} else if r.Planner.FollowLinks {
+		keep *= 2 // what a post links to is another
 	}
 	add(r.Extract.Extractor != "", growth{KindRead, KindExtract, 1, "a page of a newsroom gives one document"})
+	named := func(above string, documents float64, says string) {
+		e := r.Entities
+		add(slices.Contains(e.Of, EntitiesOfClaims) && documents == 0, growth{above, KindEntity + "/" + annotate.Entities.Name, 1, says})
+		add(e.Events && documents == 0, growth{above, KindEntity + "/" + annotate.Events.Name, 1, says})
+		add(slices.Contains(e.Of, EntitiesOfDocuments) && documents > 0, growth{above, KindEntity + "/" + annotate.Entities.Name, documents, says})
+	}
 	add(slices.Contains(r.CategoryBy, CategoryModel), growth{KindParse, KindCategory, 1, "a page or row gives one claim, and no rule tells its category"})
 	if r.searches() {
 		add(true, growth{KindParse, KindPlan, 1, "a page or row gives one claim"})
+		add(len(r.Categories) > 0, growth{KindCategory, KindPlan, 1, "a claim is of the recipe's categories"})
 		add(r.Label.ZeroContext, growth{KindPlan, KindZero, 1, "a search finds something"})
 		add(true, growth{KindPlan, KindLabel, keep, fmt.Sprintf("a search keeps up to %.0f documents", keep)})
 		add(r.judges(), growth{KindPlan, KindJudge, 1, "a search ends in one draft"})
+		named(KindPlan, keep, fmt.Sprintf("a search keeps up to %.0f documents", keep))
 	}
-	add(len(r.Categories) > 0, growth{KindCategory, KindLabel, keep, fmt.Sprintf("a claim is of the recipe's categories and has up to %.0f documents", keep)})
+	named(KindParse, 0, "a page or row gives one claim")
+	named(KindDocument, 1, "a page that is fetched makes one document")
+	if len(r.Categories) > 0 {
+		named(KindCategory, 0, "a claim is of the recipe's categories")
+	}
+	add(len(r.Categories) > 0 && !r.searches(), growth{KindCategory, KindZero, 1, "a claim is of the recipe's categories and has a document"})
+	add(len(r.Categories) > 0 && !r.searches(), growth{KindCategory, KindLabel, keep, fmt.Sprintf("a claim is of the recipe's categories and has up to %.0f documents", keep)})
 	add(r.Label.ZeroContext, growth{KindParse, KindZero, 1, "a page or row gives one claim"})
 	add(true, growth{KindParse, KindLabel, keep, fmt.Sprintf("a page or row gives one claim, which has up to %.0f documents", keep)})
 	add(true, growth{KindDocument, KindLabel, 1, "a page that is fetched makes one pair"})
@@ -196,7 +213,7 @@ func (k *walk) forecast(f *foresight, rep pipeline.Report) (*Forecast, error) {
 	for _, g := range k.growths() {
 		// What is above may itself not be met yet.
 		above := f.of(g.above).High
-		if g.above != KindParse {
+		if g.above != KindParse && g.above != KindCategory { // claims of later pages are counted with these
 			above += more[g.above]
 		}
 		if above == 0 {
@@ -239,9 +256,12 @@ func (k *walk) forecast(f *foresight, rep pipeline.Report) (*Forecast, error) {
 		name := k.stageNamed(kind)
 		s := of(name)
 		s.Items.High += more[kind]
-		m := k.w.Config.Recipe.role(role)
+		m := k.modelOf(role)
 		x := llm.Foreseen{Stage: name, Role: role, Endpoint: m.Endpoint, Model: m.Model, Longest: cmp.Or(m.MaxTokens, llm.DefaultMaxTokens)}
 		calls := more[kind]
+		if kindOf(kind) == KindEntity {
+			x.Role = "extract" // as its calls are recorded
+		}
 		if kind == KindLabel {
 			calls *= float64(max(k.w.Config.Recipe.Label.Samples, 1))
 		}
@@ -259,6 +279,11 @@ func (k *walk) forecast(f *foresight, rep pipeline.Report) (*Forecast, error) {
 		each := k.promptOf(like, found, pasts, assume)
 		k.addMore(s, x, d.items*d.calls, each, pasts, assume)
 	}
+	for _, stage := range sortedKeys(f.unknown) {
+		if k.w.replayed && slices.Contains(fetching, kindOf(stage)) {
+			assume("%s: %.0f items are not stored, and a replay asks no host for them", stage, f.unknown[stage].High)
+		}
+	}
 	for _, s := range stages {
 		if s.Items.High > 0 || s.Calls.High > 0 {
 			out.Stages = append(out.Stages, *s)
@@ -272,6 +297,7 @@ func (k *walk) forecast(f *foresight, rep pipeline.Report) (*Forecast, error) {
 		t := &out.Total
 		t.Items, t.Calls, t.Prompt, t.Answer = t.Items.Add(s.Items), t.Calls.Add(s.Calls), t.Prompt.Add(s.Prompt), t.Answer.Add(s.Answer)
 		t.USD, t.BatchUSD = t.USD.Add(s.USD), t.BatchUSD.Add(s.BatchUSD)
+		t.Missing = t.Missing.Add(s.Missing)
 		t.Fresh, t.Hits, t.Wall = t.Fresh+s.Fresh, t.Hits+s.Hits, t.Wall+s.Wall
 		for _, m := range s.Unpriced {
 			if !slices.Contains(t.Unpriced, m) {
@@ -308,7 +334,17 @@ func (k *walk) roleOf(kind string) string {
 	if kind == KindPlan && k.w.Config.Recipe.agentic() {
 		return "plan"
 	}
-	return map[string]string{KindExtract: "extract", KindCategory: "category", KindPlan: "keywords", KindZero: "zero", KindLabel: "annotate", KindJudge: "judge"}[kind]
+	return map[string]string{KindExtract: "extract", KindCategory: "category", KindPlan: "keywords", KindEntity: "entities", KindZero: "zero", KindLabel: roleAnnotate, KindJudge: "judge"}[kindOf(kind)]
+}
+
+// modelOf is the model of a role as stages choose it: the annotator's where the recipe names none for it.
+func (k *walk) modelOf(role string) Role {
+	m := k.w.Config.Recipe.role(role)
+	if m.Endpoint == "" {
+		m = k.w.Config.Recipe.role(roleAnnotate)
+		m.MaxTokens = 0
+	}
+	return m
 }
 
 // stageNamed is the stage of a kind that this recipe runs.
@@ -350,6 +386,10 @@ func (k *walk) priced(s *StageForecast, x llm.Foreseen, calls, prompt llm.Range,
 	}
 	if rates.Builtin {
 		s.Calls = s.Calls.Add(calls)
+		return
+	}
+	if k.w.replayed {
+		s.Missing = s.Missing.Add(calls)
 		return
 	}
 	past := pasts[pastOf(x)]
@@ -421,6 +461,15 @@ func (f Forecast) Text() string {
 	if len(f.Total.Unpriced) > 0 {
 		fmt.Fprintf(&b, "no price is known of %s; see assay import prices\n", strings.Join(f.Total.Unpriced, ", "))
 	}
+	if f.Total.Missing.High > 0 {
+		var missing []string
+		for _, s := range f.Stages {
+			if s.Missing.High > 0 {
+				missing = append(missing, s.Stage+" "+count(s.Missing))
+			}
+		}
+		fmt.Fprintf(&b, "a replay asks nobody and pays nothing; answers that are not stored stay missing: %s\n", strings.Join(missing, ", "))
+	}
 	if f.Total.Calls.High > 0 {
 		fmt.Fprintf(&b, "prices as of %s; time at the configured rates, for the upper ends\n", f.PriceDate)
 	}
@@ -478,11 +527,12 @@ func aligned(rows [][]string) string {
 
 // Fact sets what a run did beside what was foreseen.
 type Fact struct {
-	Calls    int           `json:"calls"`
-	Tokens   int           `json:"tokens"`
-	USD      float64       `json:"usd"`
-	Wall     time.Duration `json:"wall_ns"`
-	Forecast Forecast      `json:"forecast"`
+	Calls    int            `json:"calls"`
+	Tokens   int            `json:"tokens"`
+	USD      float64        `json:"usd"`
+	Wall     time.Duration  `json:"wall_ns"`
+	Stages   map[string]int `json:"stages"` // Calls by stage, without those that a batch brought
+	Forecast Forecast       `json:"forecast"`
 }
 
 // Text says where a run came out in the ranges of its forecast.
@@ -499,7 +549,28 @@ func (f Fact) Text() string {
 		return "within"
 	}
 	tokens := t.Prompt.Add(t.Answer)
-	return fmt.Sprintf("forecast against fact: %d calls (%s %s), %d tokens (%s %s), $%.4f (%s %s), %s (%s foreseen)\n",
+	text := fmt.Sprintf("forecast against fact: %d calls (%s %s), %d tokens (%s %s), $%.4f (%s %s), %s (%s foreseen)\n",
 		f.Calls, place(float64(f.Calls), t.Calls), count(t.Calls), f.Tokens, place(float64(f.Tokens), tokens), count(tokens),
 		f.USD, place(f.USD, t.USD), money(t.USD, t.Unpriced), f.Wall.Round(time.Second), t.Wall.Round(time.Second))
+	rows := map[string]llm.Range{}
+	for stage := range f.Stages {
+		rows[stage] = llm.Range{}
+	}
+	for _, s := range f.Forecast.Stages {
+		rows[s.Stage] = s.Calls
+	}
+	var outside []string
+	whole := total(f.Stages) == f.Calls // else some came by a batch, for whichever stage
+	for _, stage := range sortedKeys(rows) {
+		n := f.Stages[stage]
+		if at := place(float64(n), rows[stage]); at == "above" || at == "below" && whole {
+			outside = append(outside, fmt.Sprintf("%s %d calls (%s %s)", stage, n, at, count(rows[stage])))
+		}
+	}
+	if len(outside) > 0 {
+		text += "outside of what was foreseen: " + strings.Join(outside, ", ") + "\n"
+	} else {
+		text += "every stage made as many calls as were foreseen of it\n"
+	}
+	return text
 }

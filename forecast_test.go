@@ -124,6 +124,9 @@ func TestForecast(t *testing.T) {
 	if text := rep.Text(false); strings.Count(text, "(within ") != 3 {
 		t.Errorf("the report says of its forecast:\n%s", text)
 	}
+	if text := rep.Text(false); !strings.Contains(text, "every stage made as many calls as were foreseen of it") {
+		t.Errorf("the report says of its stages:\n%s", text)
+	}
 	second := forecast()
 	if c := second.Total.Calls; c != (llm.Range{}) || second.Total.USD != (llm.Range{}) || second.Total.Fresh == 0 {
 		t.Errorf("a second build is foreseen to make %v calls for %v", c, second.Total.USD)
@@ -211,7 +214,7 @@ func TestForecastOfAnEmptyWorkspace(t *testing.T) {
 // What a later stage needs is a range while the stage before it waits for an answer.
 func TestForecastOfLaterStages(t *testing.T) {
 	for name, tt := range map[string]struct {
-		recipe string
+		recipe string // its judge and extractors ask the annotator's model where they have none
 		want   map[string]string
 	}{
 		"by keywords": {"evidence: [search]", map[string]string{
@@ -220,12 +223,20 @@ func TestForecastOfLaterStages(t *testing.T) {
 		"step by step, with drafts": {"evidence: [search]\n  planner: {policy: gpe, agent: {engines: {\"*\": local}, max_actions: 4, per_action: 2}}\n  judge: gpe", map[string]string{
 			"plan/gpe": "2 items, 2–39 calls", "zero/raguard": "0–2 items, 0–3 calls", "label/raguard": "0–60 items, 0–66 calls", "judge/gpe": "0–2 items, 0–3 calls",
 		}},
+		"what documents name": {"evidence: [search]\n  entities: {of: [claims, documents], events: true}", map[string]string{
+			"plan/raguard": "2 items, 2–3 calls", "zero/raguard": "0–2 items, 0–3 calls", "label/raguard": "0–20 items, 0–22 calls",
+			"entity/entities": "2–22 items, 2–25 calls", "entity/events": "2 items, 2–3 calls",
+		}},
+		"claims of a category that no rule tells": {"evidence: [search]\n  categories: [medical]\n  category_by: [rule, model]\n  planner: {policy: gpe, agent: {engines: {\"*\": local}, max_actions: 4, per_action: 2}}\n  judge: gpe\n  entities: {of: [claims], events: true}", map[string]string{
+			"category/model": "2 items, 2–3 calls", "plan/gpe": "0–2 items, 0–39 calls", "zero/raguard": "0–2 items, 0–3 calls", "label/raguard": "0–60 items, 0–66 calls", "judge/gpe": "0–2 items, 0–3 calls",
+			"entity/entities": "0–2 items, 0–3 calls", "entity/events": "0–2 items, 0–3 calls",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stub, asked := stubModel(t)
 			f := newFolder(t, t.TempDir())
 			config := strings.Replace(fmt.Sprintf(modelConfig, stub.URL), "evidence: [pairs]", tt.recipe, 1)
-			f.write(ConfigName, strings.Replace(config, "  models:\n", "  models:\n    judge: {endpoint: stub, model: stub-1, max_tokens: 900}\n", 1))
+			f.write(ConfigName, config)
 			f.load("pairs", f.write("lines.jsonl", pairLine(1, "true")+pairLine(2, "false")))
 			w, err := Open(t.Context(), f.dir, OpenOptions{Offline: true})
 			if err != nil {
@@ -259,5 +270,49 @@ func TestDryRunFoldsSites(t *testing.T) {
 	want := "stage            items  missing\ndiscover/* (40)     80       80\n"
 	if got := rep.Text(true); got != want {
 		t.Errorf("a dry run tells:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// A replay asks nobody, so its dry run foresees no call and no money, and says what would stay missing.
+func TestForecastOfAReplay(t *testing.T) {
+	stub, _ := stubModel(t)
+	f := newFolder(t, t.TempDir())
+	f.write(ConfigName, fmt.Sprintf(modelConfig, stub.URL))
+	f.load("pairs", f.write("lines.jsonl", pairLine(1, "true")+pairLine(2, "false")))
+	w, err := Open(t.Context(), f.dir, OpenOptions{Offline: true, Replay: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	rep, err := w.Build(t.Context(), BuildOptions{DryRun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := rep.Forecast.Total
+	if all.Calls != (llm.Range{}) || all.USD != (llm.Range{}) || all.BatchUSD != (llm.Range{}) || all.Wall != 0 || all.Missing.Low < 2 {
+		t.Errorf("%+v", all)
+	}
+	if text := rep.Text(true); !strings.Contains(text, "a replay asks nobody and pays nothing; answers that are not stored stay missing: ") || !strings.Contains(text, "label/raguard 2") {
+		t.Errorf("the forecast says:\n%s", text)
+	}
+}
+
+// What a run did is held against the row of each stage: a total may be within though no row is.
+func TestFactNamesStagesOutside(t *testing.T) {
+	f := Forecast{Stages: []StageForecast{
+		{Stage: "zero/raguard", Calls: llm.Range{Low: 0, High: 19}}, {Stage: "label/raguard", Calls: llm.Range{Low: 20, High: 60}}, {Stage: "plan/gpe", Calls: llm.Range{Low: 4, High: 8}},
+	}, Total: StageForecast{Calls: llm.Range{Low: 24, High: 87}}}
+	for _, tt := range []struct {
+		fact Fact
+		want string
+	}{
+		{Fact{Calls: 43, Stages: map[string]int{"zero/raguard": 10, "label/raguard": 25, "plan/gpe": 8}, Forecast: f}, "every stage made as many calls as were foreseen of it"},
+		{Fact{Calls: 70, Stages: map[string]int{"zero/raguard": 26, "judge/gpe": 14, "label/raguard": 25, "plan/gpe": 5}, Forecast: f}, "outside of what was foreseen: judge/gpe 14 calls (above 0), zero/raguard 26 calls (above 0–19)\n"},
+		{Fact{Calls: 30, Stages: map[string]int{"zero/raguard": 5, "label/raguard": 24, "plan/gpe": 1}, Forecast: f}, "outside of what was foreseen: plan/gpe 1 calls (below 4–8)\n"},
+		{Fact{Calls: 30, Stages: map[string]int{"plan/gpe": 4}, Forecast: f}, "every stage"}, // the rest came by a batch
+	} {
+		if got := tt.fact.Text(); !strings.Contains(got, "(within ") || !strings.Contains(got, tt.want) {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
 	}
 }

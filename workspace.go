@@ -59,14 +59,15 @@ type Workspace struct {
 		sync.RWMutex
 		*pipeline.Engine
 	}
-	environ []string // what the configuration was read with
-	leads   sync.Map // lead keys written in this process
-	readers slots
-	corrupt corruptions
-	memory  memory
-	replays bool // models answer from the store alone
-	now     func() time.Time
-	watch   watch
+	environ  []string // what the configuration was read with
+	leads    sync.Map // lead keys written in this process
+	readers  slots
+	corrupt  corruptions
+	memory   memory
+	replays  bool // models answer from the store alone
+	replayed bool // nobody is asked, by a build that a dry run foresees either
+	now      func() time.Time
+	watch    watch
 }
 
 // OpenOptions says how a workspace is opened.
@@ -196,7 +197,7 @@ func (w *Workspace) openClients(o OpenOptions) (err error) {
 // openModels makes the client of the models.
 func (w *Workspace) openModels(o OpenOptions) (err error) {
 	rt := w.Config.Runtime
-	w.replays = o.Replay || o.Offline
+	w.replays, w.replayed = o.Replay || o.Offline, o.Replay
 	endpoints := map[string]llm.Endpoint{}
 	for name, e := range rt.Endpoints {
 		endpoints[name] = llm.Endpoint{
@@ -208,7 +209,7 @@ func (w *Workspace) openModels(o OpenOptions) (err error) {
 	w.models = llm.Options{
 		Store: w.store, Endpoints: endpoints, Salt: w.Config.Recipe.Salt, Prompts: w.prompts, Prices: w.prices,
 		Replay: w.replays, Batch: o.Batch && !w.replays, MaxUSD: rt.MaxUSD, MaxCalls: rt.MaxCalls, RetryAfterCap: rt.RetryAfterCap,
-		Now: o.Now, Sleep: o.Sleep, Answered: w.answered, Retried: pipeline.Retried, Corrupt: w.corrupt.add,
+		Now: o.Now, Sleep: o.Sleep, Answered: w.answered, Stage: pipeline.StageOf, Retried: pipeline.Retried, Corrupt: w.corrupt.add,
 	}
 	w.llm, err = llm.New(w.models)
 	if err != nil {

@@ -143,6 +143,7 @@ type Options struct {
 	Sleep    func(context.Context, time.Duration) error
 	Getenv   func(string) string
 	Answered func(ctx context.Context, key string, sum [32]byte) // told of every answer used
+	Stage    func(ctx context.Context) string                    // the stage that asks in ctx, for Stats; nil means nobody knows
 	Retried  func(ctx context.Context) bool                      // whether what asks in ctx failed for good before; nil means never
 	Corrupt  func(error)                                         // told of records that cannot be read and are rebuilt
 }
@@ -400,6 +401,13 @@ func (c *Client) Complete(ctx context.Context, q Request) (Reply, error) {
 		return c.repair(ctx, q, cl.template, reply)
 	}
 	return reply, nil
+}
+
+func (c *Client) stageOf(ctx context.Context) string {
+	if c.o.Stage == nil {
+		return ""
+	}
+	return c.o.Stage(ctx)
 }
 
 func (c *Client) retried(ctx context.Context) bool { return c.o.Retried != nil && c.o.Retried(ctx) }

@@ -130,7 +130,7 @@ func (r *recorder) call(ctx context.Context, c *call) (*result, error) {
 		res, err = r.c.keepReply(c, seen, res)
 	}
 	if res != nil {
-		r.c.ledger.bought(res.record)
+		r.c.ledger.bought(res.record, r.c.stageOf(ctx))
 	}
 	return res, err
 }

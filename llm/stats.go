@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"maps"
 	"fmt"
 	"sync"
 )
@@ -12,6 +13,8 @@ type Stats struct {
 	Hits        int     `json:"hits"`         // answers that came from the store
 	SavedTokens int     `json:"saved_tokens"` // what the hits cost when they were bought
 	SavedUSD    float64 `json:"saved_usd"`
+
+	Stages map[string]int `json:"stages,omitempty"` // Calls by the stage that asked, as Options.Stage tells; of batches nobody knows it
 }
 
 // Tokens is the number of tokens that a usage stands for.
@@ -33,17 +36,23 @@ func (l *ledger) use(id string) {
 	l.used[id] = true
 }
 
-func (l *ledger) bought(rec Record) {
+func (l *ledger) bought(rec Record, stage string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.use(rec.ID)
 	l.stats.add(rec)
 	l.stats.Tokens += rec.Usage.Tokens()
+	if stage != "" {
+		if l.stats.Stages == nil {
+			l.stats.Stages = map[string]int{}
+		}
+		l.stats.Stages[stage]++
+	}
 }
 
 // delivered enters what a batch brought: it is bought by this run, and reading it spares nothing.
 func (l *ledger) delivered(rec Record) {
-	l.bought(rec)
+	l.bought(rec, "")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fresh == nil {
@@ -70,7 +79,9 @@ func (l *ledger) hit(rec Record) {
 func (c *Client) Stats() Stats {
 	c.ledger.mu.Lock()
 	defer c.ledger.mu.Unlock()
-	return c.ledger.stats
+	out := c.ledger.stats
+	out.Stages = maps.Clone(out.Stages)
+	return out
 }
 
 // Saved counts calls as hits that this run did not even ask for, because the items that they are

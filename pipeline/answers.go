@@ -74,6 +74,15 @@ func Retried(ctx context.Context) bool {
 	return a != nil && a.retry
 }
 
+// StageOf names the stage of the item that runs in ctx, "" outside one.
+func StageOf(ctx context.Context) string {
+	if a := answersIn(ctx); a != nil {
+		stage, _, _ := strings.Cut(a.item, " ")
+		return stage
+	}
+	return ""
+}
+
 type aboveKey struct{}
 
 func aboveIn(ctx context.Context) string {
