@@ -184,6 +184,12 @@ func (w *Workspace) agentSettings() planner.Settings {
 	if a.FactChecks == "drop" {
 		checks = planner.FactChecksDrop
 	}
+	checkers := a.FactCheckers
+	if r.consults() { // whatever the list is for engines on the web
+		checkers = slices.Concat(checkers, r.checkers())
+		slices.Sort(checkers)
+		checkers = slices.Compact(checkers)
+	}
 	late := planner.LateDrop
 	if a.Late == "flag" {
 		late = planner.LateFlag
@@ -194,7 +200,7 @@ func (w *Workspace) agentSettings() planner.Settings {
 		Agent: &planner.Agent{
 			Tools: a.Tools, Engines: a.Engines,
 			MaxActions: a.MaxActions, PerSubclaim: a.PerSubclaim, PerAction: a.PerAction, MaxDocuments: a.MaxDocuments, MaxTokens: a.MaxTokens,
-			Newsrooms: a.Newsrooms, FactCheckers: a.FactCheckers, FactChecks: checks, Mirrors: a.Mirrors,
+			Newsrooms: a.Newsrooms, FactCheckers: checkers, FactChecks: checks, Mirrors: a.Mirrors,
 			Late: late, Gone: planner.Gone(a.Gone), FollowLinks: r.Planner.FollowLinks, Comments: a.Comments,
 			Analysis: analysis.Settings{
 				Endpoint: reads.Endpoint, Model: reads.Model, Temperature: reads.Temperature, TopP: reads.TopP, Seed: reads.Seed, MaxTokens: reads.MaxTokens,

@@ -23,7 +23,7 @@ const minQuote = 30
 // leaks names the ways in which a document may give away the verdict on a claim, in the order of corpus.Leaks.
 func (r Recipe) leaks(c corpus.Claim, d corpus.Document, asOf string) (out []string) {
 	fold := func(s string) string { return strings.ToLower(corpus.Fold(s)) }
-	own := c.ReviewURL != "" && d.URL != "" && corpus.IdentityURL(d.URL) == corpus.IdentityURL(c.ReviewURL)
+	own := c.ReviewedAt(d.URL)
 	checks := analysis.ClassOf(d).Name == "fact_checker"
 	if wording := fold(corpus.Wording(c.Text)); checks && len(wording) >= minQuote {
 		own = own || strings.Contains(fold(d.Content()), wording)
@@ -56,7 +56,7 @@ func leakDropped(reason string) string {
 	switch {
 	case strings.HasPrefix(reason, planner.DropLate):
 		return planner.DropLate
-	case reason == planner.DropFactCheck, reason == planner.DropMirror, reason == planner.DropOwnSource:
+	case reason == planner.DropFactCheck, reason == planner.DropMirror, reason == planner.DropOwnSource, reason == planner.DropOwnCheck:
 		return reason
 	}
 	return ""

@@ -1,6 +1,7 @@
 package assay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,15 +13,43 @@ import (
 	"assay/corpus"
 	"assay/kv"
 	"assay/pipeline"
+	"assay/planner"
 	"assay/scrapers"
 )
 
-// shelves reports whether what the recipe's newsrooms and institutions say is searched as imported documents are.
+// shelves reports whether what sites of the recipe say is searched as imported documents are: newsrooms and
+// institutions, and fact-checkers that are consulted.
 func (r Recipe) shelves() bool {
-	return r.agentic() && slices.Contains(r.engines(), "local") && slices.ContainsFunc(r.Sites, func(s SiteRecipe) bool {
+	return r.consults() || r.agentic() && slices.Contains(r.engines(), "local") && slices.ContainsFunc(r.Sites, func(s SiteRecipe) bool {
 		site, err := scrapers.SiteNamed(s.Name)
 		return err == nil && site.Read != nil
 	})
+}
+
+// consults reports whether the articles of the recipe's own fact-checkers are searched for evidence on other claims.
+func (r Recipe) consults() bool {
+	if !r.agentic() {
+		return false
+	}
+	a := r.Planner.Agent
+	engine, named := a.Engines[planner.FactCheckTool]
+	if !named {
+		engine = a.Engines["*"]
+	}
+	return engine == "local" && a.FactChecks != "drop" && (len(a.Tools) == 0 || slices.Contains(a.Tools, planner.FactCheckTool)) && len(r.checkers()) > 0
+}
+
+// checkers are the domains of the recipe's fact-checkers.
+func (r Recipe) checkers() (hosts []string) {
+	for _, s := range r.Sites {
+		if site, err := scrapers.SiteNamed(s.Name); err == nil && site.Parse != nil {
+			for _, host := range siteHosts(site, strings.TrimSuffix(s.Base, "/")) {
+				hosts = append(hosts, cmp.Or(corpus.RegistrableDomain(host), host))
+			}
+		}
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
 }
 
 // A shelf is the part of the pool that the sites of the recipe fill. It holds what one walk read, whatever was
@@ -176,7 +205,7 @@ func (w *Workspace) unsearched(s *shelf, r pipeline.Report) (u Unsearched, err e
 		kind, name, _ := strings.Cut(stage.Name, "/")
 		searched = searched || kind == KindPlan && stage.Reasons[pipeline.Fresh] > 0
 		site, err := scrapers.SiteNamed(name)
-		if err != nil || site.Read == nil || kind != KindDiscover && kind != KindRead || !w.Config.Recipe.shelves() {
+		if !w.Config.Recipe.shelves() || err != nil || site.Read == nil && !w.Config.Recipe.consults() || !slices.Contains(shelving, kind) {
 			continue
 		}
 		for reason, n := range stage.Reasons {
@@ -216,9 +245,32 @@ func (k *walk) shelved(ctx context.Context, read func() error) error {
 	}
 	whole := !slices.ContainsFunc(k.e.Report().Stages, func(s pipeline.StageReport) bool {
 		kind, _, _ := strings.Cut(s.Name, "/")
-		return (kind == KindDiscover || kind == KindRead) && s.Blocked > 0
+		return slices.Contains(shelving, kind) && s.Blocked > 0
 	})
 	return k.shelf.close(ctx, whole)
+}
+
+// shelving are the kinds of stages that fill the shelf.
+var shelving = []string{KindDiscover, KindParse, KindRead, KindDocument}
+
+// consult puts the article of a fact-checker on the shelf, as it is or as it could last be read.
+func (k *walk) consult(ctx context.Context, address string) error {
+	stage := k.stages.document()
+	d, err := pipeline.Run(ctx, k.e, stage, address, address)
+	switch {
+	case pipeline.Ends(err):
+		return err
+	case k.shelf == nil:
+		return nil
+	}
+	if err != nil {
+		item, ok, err := k.e.Item(stage.Name, address)
+		if err != nil || !ok || item.Fail == nil || json.Unmarshal(item.Out, &d) != nil { // an output of another version says nothing
+			return err
+		}
+	}
+	d.Kind = corpus.KindFactCheck
+	return k.shelf.add([]corpus.Document{d})
 }
 
 // shelve puts on the shelf what a page says, or said when it could last be read: what cannot be read tonight takes

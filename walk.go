@@ -118,7 +118,7 @@ func (k *walk) spine(ctx context.Context) error {
 	}
 	type lane = func(context.Context) iter.Seq2[struct{}, error]
 	var reading, lanes []lane // what documents searches find is known when the first are through
-	waits := recipe.shelves() && k.reaches(KindPlan) && !k.explain
+	waits := recipe.shelves() && k.reaches(KindPlan)
 	for _, sr := range recipe.Sites {
 		site, err := scrapers.SiteNamed(sr.Name)
 		if err != nil {
@@ -439,13 +439,17 @@ func (k *walk) page(site scrapers.Site, source string) func(context.Context, cor
 }
 
 // ahead fetches and parses one item page whose claims wait until searches may begin, so that the hosts of those who
-// are waited for and of those who wait are asked side by side.
+// are waited for and of those who wait are asked side by side. What it says may be evidence on claims of other pages.
 func (k *walk) ahead(site scrapers.Site) func(context.Context, corpus.Ref) (struct{}, error) {
 	return func(ctx context.Context, ref corpus.Ref) (struct{}, error) {
-		if _, err := pipeline.Run(ctx, k.e, k.stages.parse(site), ref.URL, ref.URL); pipeline.Ends(err) {
+		claims, err := pipeline.Run(ctx, k.e, k.stages.parse(site), ref.URL, ref.URL)
+		switch {
+		case pipeline.Ends(err):
 			return struct{}{}, err
+		case len(claims) > 0 && k.w.Config.Recipe.consults():
+			return struct{}{}, k.consult(ctx, ref.URL)
 		}
-		return struct{}{}, nil // any other failure is the item's, and page meets it again
+		return struct{}{}, nil // a failure is the item's, and page meets it again
 	}
 }
 
@@ -650,7 +654,7 @@ func (k *walk) evidence(ctx context.Context, ref corpus.Ref, c corpus.Claim, lin
 		k.e.Expect(stage.Name, 1)
 		in := planInput{ID: c.ID, Text: corpus.Wording(c.Text), Speaker: c.Speaker, Date: c.StatedDate}
 		if recipe.agentic() {
-			in.Category, in.Stated = c.Category, c.StatedURL
+			in.Category, in.Stated, in.Review = c.Category, c.StatedURL, c.ReviewURL
 			var err error
 			if in.AsOf, err = k.w.asOf(ref, c); err != nil {
 				return nil, nil, ctx, err
@@ -879,6 +883,7 @@ type planInput struct {
 	// Of the agentic search alone.
 	Category corpus.Category   `json:"category,omitzero"`
 	Stated   string            `json:"stated,omitzero"` // address of the document that the claim was taken from
+	Review   string            `json:"review,omitzero"` // address of the review that rules on it
 	AsOf     string            `json:"as_of,omitzero"`
 	Memory   *planner.Snapshot `json:"memory,omitempty"`
 }
@@ -964,7 +969,7 @@ func (s stages) plan() pipeline.Stage[planInput, corpus.Trace] {
 				env.Memory, env.Snapshot = known, *in.Memory
 			}
 			return planner.Plan(ctx, env, settings,
-				corpus.Claim{ID: in.ID, Text: in.Text, Speaker: in.Speaker, StatedDate: in.Date, Category: in.Category, StatedURL: in.Stated})
+				corpus.Claim{ID: in.ID, Text: in.Text, Speaker: in.Speaker, StatedDate: in.Date, Category: in.Category, StatedURL: in.Stated, ReviewURL: in.Review})
 		},
 	}
 }

@@ -41,6 +41,12 @@ func (c Claim) TakenFrom(address string) bool {
 	return c.StatedURL != "" && address != "" && IdentityURL(address) == IdentityURL(c.StatedURL)
 }
 
+// ReviewedAt reports whether an address is that of the review that a claim's own verdict is from, which is no evidence
+// for or against it.
+func (c Claim) ReviewedAt(address string) bool {
+	return c.ReviewURL != "" && address != "" && IdentityURL(address) == IdentityURL(c.ReviewURL)
+}
+
 // SourceName names who publishes at an address: its registrable domain, else its host.
 func SourceName(address string) string {
 	host := Host(address)

@@ -99,7 +99,8 @@ const (
 	KindRedditComment = "reddit_comment"
 	KindLinkedArticle = "linked_article"
 	KindPage          = "page"
-	KindRecord        = "record" // of an interface's reply, its fields told in sentences
+	KindRecord        = "record"     // of an interface's reply, its fields told in sentences
+	KindFactCheck     = "fact_check" // the review of a fact-checker of the recipe, as evidence on other claims
 )
 
 // BodyStatus says what a document's text is worth.

@@ -88,6 +88,7 @@ const (
 	DropFactCheck = "leak: fact_check"     // gives the verdict
 	DropMirror    = "leak: dataset_mirror" // republishes corpora
 	DropOwnSource = "leak: own_source"     // the claim was taken from it
+	DropOwnCheck  = "leak: own_fact_check" // the review that the claim's own verdict is from
 	DropUnread    = "unread: "             // followed by why its page gives no document
 	DropFull      = "cap: documents of the claim"
 	DropOther     = "irrelevant" // about something else, whichever statement it was read for
@@ -572,6 +573,8 @@ func (a *agent) leak(tool Tool, address string) string {
 	switch {
 	case a.claim.TakenFrom(captured):
 		return DropOwnSource
+	case a.claim.ReviewedAt(captured):
+		return DropOwnCheck
 	case slices.Contains(a.s.Agent.Mirrors, domain):
 		return DropMirror
 	case a.s.Agent.FactChecks == FactChecksDrop && evidence.ClassOf(corpus.Document{URL: address}).Name == factChecker:
@@ -593,6 +596,8 @@ func (a *agent) unfit(d corpus.Document) string {
 	switch {
 	case a.claim.TakenFrom(d.URL): // its address led on to it
 		return DropOwnSource
+	case a.claim.ReviewedAt(d.URL):
+		return DropOwnCheck
 	case a.after(d.CapturedAt):
 		return DropLate + ": captured " + d.CapturedAt // the archive led on to another capture
 	case !a.after(d.PublishedAt), a.s.Agent.Late == LateFlag, d.Confidence == corpus.ConfidenceLow:

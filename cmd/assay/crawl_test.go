@@ -77,6 +77,49 @@ func TestFactCheckersAreReadBesideNewsrooms(t *testing.T) {
 	}
 }
 
+// Reviews of the recipe's own fact-checkers are evidence on other claims, for the tool that asks for them alone; a
+// claim's own review never is.
+func TestOwnFactChecksAreConsulted(t *testing.T) {
+	t.Parallel()
+	w := newWeb(t)
+	checks := wells(2)
+	w.checks("check.example", checks...)
+	other := checks[1]
+	w.on(other.address("check.example"), shows(strings.Replace(other.page(), "<p>We asked", "<p>The village of Averil has 2 wells, says the register of the district, and the next village one more.</p><p>We asked", 1)))
+	l := newSite(t, w, nil, setup{"recipe.planner": `{policy: gpe, agent: {engines: {"*": local}, tools: [factcheck, web_support], max_actions: 3}}`})
+	r := l.build(0)
+	if got := slices.Compact(column(t, r.Release.Dir, "documents", "kind")); !slices.Equal(got, []string{"fact_check"}) {
+		t.Errorf("documents of kinds %q", got)
+	}
+	own, found := 0, 0
+	for _, item := range l.ls("plan") {
+		plan := l.show(item.Key)
+		for _, s := range plan.Trace.Steps {
+			for _, f := range s.Results {
+				switch {
+				case f.URL == plan.Claim.ReviewURL && f.Reason == "leak: own_fact_check":
+					own++
+				case f.URL == plan.Claim.ReviewURL:
+					t.Errorf("the claim's own review: %+v", f)
+				case s.Action != "factcheck":
+					t.Errorf("%s found %s", s.Action, f.URL)
+				default:
+					found++
+				}
+			}
+		}
+	}
+	if own < 2 || found == 0 {
+		t.Errorf("own reviews are dropped %d times, those of others found %d times", own, found)
+	}
+	if r := l.build(0); r.Fetch.Requests != 0 || r.LLM.Calls != 0 || r.Pipeline.Ran != 0 {
+		t.Errorf("a second build sends %d requests, makes %d calls and runs %d items", r.Fetch.Requests, r.LLM.Calls, r.Pipeline.Ran)
+	}
+	if n := w.times(other.address("check.example")); n != 1 {
+		t.Errorf("the review is fetched %d times", n)
+	}
+}
+
 // A page that is reached through redirects is one claim, whatever was asked first; a redirect that
 // leads back to a hop of its own chain is one failure and ends.
 func TestHD04RedirectedClaims(t *testing.T) {

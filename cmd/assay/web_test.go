@@ -20,6 +20,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"assay/corpus"
 )
 
 // A web plays every host of a test on one port of loopback, and keeps who was asked for what and when.
@@ -386,9 +388,11 @@ func warc(list ...savedPage) string {
 // shown is what tests read of assay show.
 type shown struct {
 	Claim *struct {
-		ID, Text, ReviewURL string
+		ID, Text  string
+		ReviewURL string `json:"review_url"`
 	}
 	Document *struct{ ID, URL string }
+	Trace    *corpus.Trace
 	Items    []struct {
 		Stage, Key string
 		Excl       *struct{ Reason, Detail string }
