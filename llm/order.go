@@ -329,6 +329,10 @@ func (c *Client) take(ctx context.Context, r *route, j Job) (Job, error) {
 			return j, err
 		}
 	}
+	// What it lacks may be what a connection lost; until that is there, nothing of it is ordered again.
+	if lacks := at.Succeeded - j.Answered - j.Refused; odd.n == 0 && lacks > 0 {
+		odd = oddLines{lacks, fmt.Errorf("the batch tells of %d answers, and its file holds %d", at.Succeeded, at.Succeeded-lacks)}
+	}
 	if odd.n == 0 {
 		return c.giveBack(j, "", nil)
 	}
@@ -343,7 +347,7 @@ func (c *Client) take(ctx context.Context, r *route, j Job) (Job, error) {
 	return j, c.orders.jobs.Put(kv.Key(j.ID), j)
 }
 
-// oddLines are lines of answers that cannot be read.
+// oddLines are lines of answers that cannot be read, or are not there.
 type oddLines struct {
 	n     int
 	first error
@@ -385,7 +389,16 @@ func (c *Client) failedJob(j Job, body []byte) (Job, error) {
 	if err := c.orders.quotas.Put(kv.Key(j.Endpoint, j.Model), max(j.Tokens/2, 1)); err != nil {
 		return j, err
 	}
-	return c.giveBack(j, why, nil)
+	if j.Requests > 1 {
+		return c.giveBack(j, why, nil)
+	}
+	// Nothing less can be ordered, so that it counts as a try.
+	j, err := c.giveBack(j, "", nil)
+	if err != nil {
+		return j, err
+	}
+	j.Note = why
+	return j, c.orders.jobs.Put(kv.Key(j.ID), j)
 }
 
 // giveBack ends a job: what it did not answer belongs to no job again.
@@ -453,12 +466,16 @@ func (c *Client) takeLines(r *route, j *Job, where string, lines *bufio.Reader, 
 		return c.orders.jobs.Put(kv.Key(j.ID), *j)
 	}
 	for n := 1; ; n++ {
-		line, err := lines.ReadBytes('\n')
+		line, long, err := readLine(lines, maxAnswer)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return errors.Join(fmt.Errorf("line %d: %w", n, err), flush())
 		}
 		last := err != nil
-		if line = bytes.TrimSpace(line); len(line) > 0 {
+		if long {
+			if odd.n++; odd.first == nil {
+				odd.first = fmt.Errorf("line %d of %s: it is longer than %d bytes", n, where, maxAnswer)
+			}
+		} else if line = bytes.TrimSpace(line); len(line) > 0 {
 			rec, more, err := c.takeLine(r, j, []byte(maskBody(string(line), key)), answered)
 			var unread *json.SyntaxError
 			var other *json.UnmarshalTypeError
@@ -478,6 +495,19 @@ func (c *Client) takeLines(r *route, j *Job, where string, lines *bufio.Reader, 
 			if err := flush(); err != nil || last {
 				return err
 			}
+		}
+	}
+}
+
+// readLine reads a line; of one that is longer than most, the rest is passed over.
+func readLine(r *bufio.Reader, most int) (line []byte, long bool, err error) {
+	for {
+		some, err := r.ReadSlice('\n')
+		if long = long || len(line)+len(some) > most; !long {
+			line = append(line, some...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, long, err
 		}
 	}
 }

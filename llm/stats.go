@@ -1,8 +1,8 @@
 package llm
 
 import (
-	"maps"
 	"fmt"
+	"maps"
 	"sync"
 )
 

@@ -37,6 +37,7 @@ type batchServer struct {
 	fate  func(n int, b *batchRun) string
 	line  func(id, body string) (status int, reply string) // 0: no line at all
 	after func(what string)                                // a request is done, and its reply not sent yet
+	cut   func(text string) string                         // what is sent of a file of answers; nil: all of it
 	chat  func() (status int, reply string)                // what a call beside the batches gets; nil: there is to be none
 }
 
@@ -45,6 +46,8 @@ type batchFile struct{ name, purpose, text string }
 type batchRun struct {
 	id, file, job string
 	status        string
+	answers       int
+	failures      int
 	output, fails string
 	code, message string // of a file that is refused
 }
@@ -104,6 +107,9 @@ func (s *batchServer) handle(r *http.Request, path string) (int, string) {
 		f, ok := s.files[strings.TrimSuffix(strings.TrimPrefix(path, "/files/"), "/content")]
 		if !ok {
 			return 404, `{"error":{"message":"No such File object","type":"invalid_request_error","param":"id","code":null}}`
+		}
+		if s.cut != nil {
+			return 200, s.cut(f.text)
 		}
 		return 200, f.text
 	case r.Method == "POST" && path == "/batches":
@@ -176,8 +182,8 @@ func (s *batchServer) batchJSON(id string) string {
 			}
 			return fmt.Sprintf("%q", v)
 		}
-		return fmt.Sprintf(`{"id":%q,"object":"batch","endpoint":"/v1/chat/completions","errors":%s,"input_file_id":%q,"completion_window":"24h","status":%q,"output_file_id":%s,"error_file_id":%s,"created_at":1787150474,"request_counts":{"total":0,"completed":0,"failed":0},"metadata":{"assay_job":%q}}`,
-			b.id, errs, b.file, b.status, orNull(b.output), orNull(b.fails), b.job)
+		return fmt.Sprintf(`{"id":%q,"object":"batch","endpoint":"/v1/chat/completions","errors":%s,"input_file_id":%q,"completion_window":"24h","status":%q,"output_file_id":%s,"error_file_id":%s,"created_at":1787150474,"request_counts":{"total":%d,"completed":%d,"failed":%d},"metadata":{"assay_job":%q}}`,
+			b.id, errs, b.file, b.status, orNull(b.output), orNull(b.fails), b.answers+b.failures, b.answers, b.failures, b.job)
 	}
 	return ""
 }
@@ -228,6 +234,7 @@ func (s *batchServer) run() {
 				fails = append(fails, entry)
 			}
 		}
+		b.answers, b.failures = len(out), len(fails)
 		slices.Reverse(out) // output order is not input order
 		if len(out) > 0 {
 			b.output = s.keep(batchFile{"output.jsonl", "batch_output", strings.Join(out, "\n") + "\n"})
@@ -360,8 +367,26 @@ func TestBatchOddities(t *testing.T) {
 		billed int
 		labels int
 	}{
-		"expired with half of it":    {func(s *batchServer) { s.fate = once("expired") }, 3, 0, 8, 8},
-		"cancelled with half of it":  {func(s *batchServer) { s.fate = once("cancelled") }, 3, 0, 8, 8},
+		"expired with half of it":   {func(s *batchServer) { s.fate = once("expired") }, 3, 0, 8, 8},
+		"cancelled with half of it": {func(s *batchServer) { s.fate = once("cancelled") }, 3, 0, 8, 8},
+		"a file of answers that is cut at first": {func(s *batchServer) {
+			reads := 0
+			s.cut = func(text string) string {
+				if reads++; reads > 1 {
+					return text
+				}
+				return strings.Join(strings.SplitAfter(text, "\n")[:5], "")
+			}
+		}, 3, 0, 8, 8},
+		"a line of answers without an end": {func(s *batchServer) {
+			reads := 0
+			s.cut = func(text string) string {
+				if reads++; reads > 1 {
+					return text
+				}
+				return strings.Join(strings.SplitAfter(text, "\n")[:5], "") + strings.Repeat("x", 9<<20)
+			}
+		}, 3, 0, 8, 8},
 		"a queue that takes a third": {func(s *batchServer) { s.most = 6000 }, 9, 0, 8, 8},
 		"refused as a whole": {func(s *batchServer) {
 			s.fate = func(_ int, b *batchRun) string {
@@ -429,6 +454,24 @@ func TestBatchOddities(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A request that the service's queue does not even take alone fails in the end, and says so.
+func TestBatchOfOneThatNoQueueTakes(t *testing.T) {
+	l, s := batchLab(t, 1)
+	s.most = 1
+	for range 4 {
+		l.build(75, "--batch")
+		s.run()
+		if l.command("build", "--batch").Run() == nil {
+			t.Fatal("a build without an answer ends well")
+		}
+		if list := l.ls("label", "--state", "failed"); len(list) == 1 && strings.Contains(list[0].Reason, "batches ended without an answer to it") {
+			return
+		}
+		s.run()
+	}
+	t.Error("it is ordered for ever")
 }
 
 // A batch that is completed and names no file at all, or files that lack lines, answered nothing: what is missing is ordered

@@ -47,7 +47,9 @@ func TestRefreshStopsAtDriftOfANewsroom(t *testing.T) {
 			t.Errorf("the message lacks %q:\n%s", part, said)
 		}
 	}
-	var r struct{ Build struct{ Alarms []scrapers.Alarm } }
+	var r struct {
+		Build struct{ Alarms []scrapers.Alarm }
+	}
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
