@@ -29,7 +29,7 @@ func (k *walk) categorised(ctx context.Context, c corpus.Claim) (_ corpus.Claim,
 			c.Category, c.CategoryFrom, c.CategoryConfidence = got.Category, corpus.CategoryFromModel, got.Confidence
 		}
 		if answered && k.visit.calls != nil && got.Call != "" {
-			if err := k.visit.calls(got.Call); err != nil {
+			if err := k.visit.calls(append(slices.Clone(got.Calls), got.Call)...); err != nil {
 				return c, false, err
 			}
 		}

@@ -24,14 +24,15 @@ type LabelStatistics struct {
 	// share of false claims, it lets an annotator who always says "false" look as if it could read.
 	ImpliedFalse Share              `json:"implied_false"`
 	Claims       ClaimCounts        `json:"claims"`
-	Effects      stats.Table        `json:"effects"`   // by verdict; see corpus.Effect
-	Constants    []ConstantEffects  `json:"constants"` // what constant answers do to the same pairs
-	Outcomes     []StratumOutcomes  `json:"outcomes"`  // what came of asking, by stratum
-	Stability    *StabilityCounts   `json:"stability"` // nil where every pair was asked about once
-	Control      *ControlStatistics `json:"control"`   // nil where none was asked
-	Panel        *PanelStatistics   `json:"panel"`     // nil where there is none
-	Agreement    *Agreement         `json:"agreement"` // with the labels of imported tables; nil where they have none
-	Tables       []TableStatistics  `json:"tables"`    // imported tables with labels, as they were published
+	Effects      stats.Table        `json:"effects"`        // by verdict; see corpus.Effect
+	Constants    []ConstantEffects  `json:"constants"`      // what constant answers do to the same pairs
+	Outcomes     []StratumOutcomes  `json:"outcomes"`       // what came of asking, by stratum
+	Zero         map[string]int     `json:"zero,omitempty"` // claims by what came of asking about them alone: answered, undecided, or the outcome of the call
+	Stability    *StabilityCounts   `json:"stability"`      // nil where every pair was asked about once
+	Control      *ControlStatistics `json:"control"`        // nil where none was asked
+	Panel        *PanelStatistics   `json:"panel"`          // nil where there is none
+	Agreement    *Agreement         `json:"agreement"`      // with the labels of imported tables; nil where they have none
+	Tables       []TableStatistics  `json:"tables"`         // imported tables with labels, as they were published
 }
 
 // A Share is a part of a whole with its Wilson interval.
@@ -228,10 +229,11 @@ type tallying struct {
 	panel    map[string]panelled
 	control  map[string]controlled
 	compared map[string]compared // by row and document
+	zero     map[string]string   // outcome by claim
 }
 
 func newTallying() *tallying {
-	return &tallying{asked: map[string]askedPair{}, panel: map[string]panelled{}, control: map[string]controlled{}, compared: map[string]compared{}}
+	return &tallying{asked: map[string]askedPair{}, panel: map[string]panelled{}, control: map[string]controlled{}, compared: map[string]compared{}, zero: map[string]string{}}
 }
 
 // watch has a visitor tell the tally too.
@@ -246,6 +248,12 @@ func (t *tallying) watch(v visitor) visitor {
 		if link := a.ev.link; link != nil && link.Label != "" && a.outcome == outcomeLabelled {
 			t.compared[linkKey(*link)] = compared{string(link.Label), string(a.label.Label), a.binary}
 		}
+		return nil
+	}
+	v.zero = func(c corpus.Claim, outcome string) error {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.zero[c.ID] = outcome
 		return nil
 	}
 	v.panel = func(p panelled) error {
@@ -299,6 +307,12 @@ func (t *tallying) statistics() LabelStatistics {
 		s.Stability = &StabilityCounts{Samples: samples, Unstable: shareOf(unstable, len(margins)), Margin: stats.Mean(margins), ByLabel: byLabel, ByMargin: marginTable(byMargin)}
 	}
 	s.Outcomes = t.outcomes()
+	for _, outcome := range t.zero {
+		if s.Zero == nil {
+			s.Zero = map[string]int{}
+		}
+		s.Zero[outcome]++
+	}
 	s.Control, s.Panel = t.controls(s.Labels, s.Effects), t.panels()
 	var pairs []compared
 	for _, id := range sortedKeys(t.compared) {

@@ -43,9 +43,12 @@ func (r BuildReport) Text(dryRun bool) string {
 	if n := total(r.Labels); n > 0 {
 		fmt.Fprintf(&b, "labels: %s\n", tally(r.Labels))
 		if n := r.Effects[string(corpus.EffectUnknown)]; n == total(r.Effects) {
-			b.WriteString("effects: none to tell, since no claim has an answer without a document (the builtin model gives none; else see recipe.label.zero_context)\n")
+			b.WriteString("effects: none to tell, since no claim has an answer without a document" + r.whyNoZero() + "\n")
 		} else {
 			fmt.Fprintf(&b, "effects: %s\n", tally(r.Effects))
+			if r.Statistics != nil && zeroText(r.Statistics.Zero) != "" {
+				b.WriteString(zeroText(r.Statistics.Zero) + "\n")
+			}
 		}
 	}
 	if total(r.Named) > 0 {
@@ -92,6 +95,17 @@ func (r BuildReport) Text(dryRun bool) string {
 		}
 	}
 	return b.String()
+}
+
+// whyNoZero says why no claim has an answer without a document.
+func (r BuildReport) whyNoZero() string {
+	switch {
+	case r.Statistics == nil || total(r.Statistics.Zero) == 0:
+		return " (nobody was asked; see recipe.label.zero_context)"
+	case r.Statistics.Zero[zeroUndecided] == total(r.Statistics.Zero):
+		return " (what was said is neither true nor false; the builtin model says nothing else)"
+	}
+	return " (" + zeroText(r.Statistics.Zero) + ")"
 }
 
 // UnclaimedText tells how many imported pages belong to no site of the recipe, as a line, "" for none.

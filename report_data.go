@@ -78,6 +78,7 @@ func (t *tallying) report(claims map[string]claimTold) (d report.Data) {
 		d.Corpora = append(d.Corpora, ours.corpus("ours"))
 	}
 	s := t.statistics()
+	d.ZeroOutcomes = s.Zero
 	d.Zero, d.Effects, d.EffectsBy, d.Constants = &zero, &effects, &s.Effects, constantsTold(s.Constants)
 	if s.Agreement != nil {
 		d.Agreement = append(d.Agreement, s.Agreement.told("published and ours"))
@@ -142,11 +143,15 @@ func (r Recipe) missing(d report.Data) map[string][]string {
 	default:
 		lacks("panel", d.Panel != nil, "%s of recipe.label.panel.annotators were asked about no pair yet. A panel is drawn once all labels are there; assay build asks.", strings.Join(l.Panel.Annotators, ", "))
 	}
-	asked := d.Zero != nil && d.Zero.Total() > 0
+	asked, why := d.Zero != nil && d.Zero.Total() > 0, zeroText(d.ZeroOutcomes)
 	switch {
 	case !l.ZeroContext:
 		lacks("controls", asked, "Nobody was asked about claims alone. recipe.label.zero_context: true asks.")
 	default:
+		if why != "" {
+			lacks("controls", asked, "No claim has an answer without a document: %s.", why)
+			break
+		}
 		lacks("controls", asked, "No claim was answered without a document yet; assay build asks (recipe.label.zero_context).")
 	}
 	switch {
@@ -162,7 +167,10 @@ func (r Recipe) missing(d report.Data) map[string][]string {
 		lacks("stability", d.Stability != nil, "No pair has %d samples yet; assay build asks (recipe.label.samples).", l.Samples)
 	}
 	lacks("strata", len(d.Strata) > 0, "No pair was asked about yet; assay build asks.")
-	lacks("effects", asked, "Without an answer to the claim alone the effect of a document is not known (recipe.label.zero_context).")
+	if why == "" {
+		why = "recipe.label.zero_context"
+	}
+	lacks("effects", asked, "Without an answer to the claim alone the effect of a document is not known (%s).", why)
 	return out
 }
 

@@ -16,6 +16,7 @@ import (
 	"assay/corpus"
 	"assay/fetch"
 	"assay/kv"
+	"assay/llm"
 	"assay/pipeline"
 	"assay/planner"
 	"assay/scrapers"
@@ -58,8 +59,9 @@ type visitor struct {
 	named    func(x annotate.Extraction, ofClaim bool) error
 	draft    func(c corpus.Claim, d corpus.Draft, docs []sourced) error
 	pair     func(c corpus.Claim, d corpus.Document, l corpus.Label, ev evidence) error
-	asked    func(a askedPair) error // every pair that the annotator was asked about, labelled or not
-	panel    func(p panelled) error  // of pairs that every annotator of the panel was asked about
+	zero     func(c corpus.Claim, outcome string) error // of every claim that the annotator was asked about alone; see zeroOutcome
+	asked    func(a askedPair) error                    // every pair that the annotator was asked about, labelled or not
+	panel    func(p panelled) error                     // of pairs that every annotator of the panel was asked about
 	control  func(c controlled) error
 	withheld func(what, id, reason string) error // id names the item, so that one met twice counts once
 	calls    func(ids ...string) error
@@ -811,15 +813,19 @@ func (k *walk) label(ctx context.Context, c corpus.Claim, binary string, docs []
 		stage := k.stages.zero()
 		k.e.Expect(stage.Name, 1)
 		z, err := pipeline.Run(ctx, k.e, stage, c.ID, corpus.Claim{ID: c.ID, Text: corpus.Wording(c.Text)})
+		asked := err
 		below, ok, err := k.settled(ctx, "zero-context answer", err)
 		if err != nil {
+			return err
+		}
+		if err := k.tellZero(c, z, asked); err != nil {
 			return err
 		}
 		ctx = pipeline.Beside(ctx, below)
 		if ok {
 			zero = z.Answer
 			if k.visit.calls != nil && z.Call != "" {
-				if err := k.visit.calls(z.Call); err != nil {
+				if err := k.visit.calls(append(slices.Clone(z.Calls), z.Call)...); err != nil {
 					return err
 				}
 			}
@@ -860,6 +866,44 @@ func (k *walk) label(ctx context.Context, c corpus.Claim, binary string, docs []
 		}
 	}
 	return nil
+}
+
+// What came of asking about a claim alone, where that is no outcome of the call.
+const (
+	zeroAnswered  = "answered"  // true or false
+	zeroUndecided = "undecided" // it was read, and is neither
+)
+
+// tellZero tells the visitor what came of asking about a claim alone: an answer, or why there is none.
+func (k *walk) tellZero(c corpus.Claim, z annotate.Zero, err error) error {
+	if k.visit.zero == nil {
+		return nil
+	}
+	outcome, known, err := k.outcome(corpus.Label{}, err)
+	switch {
+	case err != nil || !known:
+		return err
+	case outcome != outcomeLabelled:
+	case z.Answer != corpus.AnswerUnknown:
+		outcome = zeroAnswered
+	default:
+		rec, found, err := k.w.llm.Record(z.Call)
+		if err != nil {
+			return fmt.Errorf("read the call about %s alone: %w", c.ID, err)
+		}
+		if outcome = zeroUndecided; found && rec.Outcome != llm.OutcomeAnswered {
+			outcome = string(rec.Outcome)
+		}
+	}
+	return k.visit.zero(c, outcome)
+}
+
+// zeroText tells what came of asking about claims alone, "" where all answered or nobody was asked.
+func zeroText(outcomes map[string]int) string {
+	if n := total(outcomes); n > outcomes[zeroAnswered] {
+		return fmt.Sprintf("answers of %d claims without a document: %s", n, tally(outcomes))
+	}
+	return ""
 }
 
 // labelInput holds what the protocol reads and nothing else, so that a changed tag or a new

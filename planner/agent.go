@@ -221,6 +221,7 @@ func explore(ctx context.Context, env Env, s Settings, c corpus.Claim) (corpus.T
 	a.trace.Subclaims = a.st.subclaims
 	a.trace.Evidence = a.st.exhibits()
 	a.trace.Candidates = a.candidates()
+	a.trace.Calls = a.st.paid
 	return a.trace, nil
 }
 
@@ -302,11 +303,10 @@ func (a *agent) take(ctx context.Context, s corpus.Step) error {
 			a.trace.Stop = StopNothing
 		}
 	case decomposeTool.Name:
-		parts, call, err := evidence.Subclaims(ctx, a.env.model(&a.st), a.s.Agent.Analysis, a.claim)
+		parts, _, err := evidence.Subclaims(ctx, a.env.model(&a.st), a.s.Agent.Analysis, a.claim)
 		if err = a.outcome(&s, err); err != nil {
 			return err
 		}
-		a.pay(call)
 		a.st.decompose(parts)
 		s.Answer = fmt.Sprintf("%d statements", len(a.st.subclaims))
 	default:
@@ -525,7 +525,6 @@ func (a *agent) weigh(ctx context.Context, s corpus.Step, l located, hit corpus.
 	case err != nil:
 		return f, err
 	}
-	a.pay(item.Call)
 	if item.SourceClass == factChecker {
 		item.Flags = corpus.AddFlag(item.Flags, FlagFactCheck)
 	}
@@ -634,12 +633,6 @@ func (a *agent) outcome(s *corpus.Step, err error) error {
 	return err
 }
 
-func (a *agent) pay(call string) {
-	if call != "" && !slices.Contains(a.trace.Calls, call) {
-		a.trace.Calls = append(a.trace.Calls, call)
-	}
-}
-
 // candidates lists what was found, kept documents first, each in the order in which it came up.
 func (a *agent) candidates() []corpus.Candidate {
 	relevant := map[string]bool{}
@@ -662,7 +655,7 @@ func (a *agent) candidates() []corpus.Candidate {
 	return out
 }
 
-// metered counts the tokens of a claim's calls.
+// metered counts the tokens of a claim's calls, and names every one that was paid for.
 type metered struct {
 	Model
 	st *state
@@ -671,6 +664,11 @@ type metered struct {
 func (m metered) Complete(ctx context.Context, q llm.Request) (llm.Reply, error) {
 	reply, err := m.Model.Complete(ctx, q)
 	m.st.tokens += reply.Usage.Prompt + reply.Usage.Completion
+	for _, call := range reply.Calls {
+		if !slices.Contains(m.st.paid, call) {
+			m.st.paid = append(m.st.paid, call)
+		}
+	}
 	return reply, err
 }
 

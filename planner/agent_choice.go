@@ -103,7 +103,6 @@ func (a *agent) choose(ctx context.Context, view ActVars) (choice, string, error
 	if err != nil {
 		return choice{}, "", fmt.Errorf("choose an action: %w", err)
 	}
-	a.pay(reply.Call)
 	if reply.Outcome != llm.OutcomeAnswered {
 		return choice{Action: "reply: " + string(reply.Outcome)}, reply.Call, nil
 	}

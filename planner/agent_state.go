@@ -11,6 +11,7 @@ import (
 // A state is what an agentic search knows: E_t of the paper, with what was tried for it.
 type state struct {
 	claim      corpus.Claim
+	paid       []string // calls, in order
 	asOf       string
 	subclaims  []corpus.Subclaim
 	decomposed bool

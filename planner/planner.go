@@ -24,7 +24,7 @@ import (
 )
 
 // Version is that of Plan; a new one searches again for every claim.
-const Version = 3
+const Version = 4
 
 // PolicyRAGuard is the one-shot search of RAGuard: variants, search, fusion, cut.
 const PolicyRAGuard = "raguard"
@@ -150,8 +150,15 @@ func Plan(ctx context.Context, env Env, s Settings, c corpus.Claim) (corpus.Trac
 		return corpus.Trace{}, fmt.Errorf("plan %s: %w", c.ID, err)
 	}
 	trace := corpus.Trace{ClaimID: c.ID, Policy: s.Policy, Candidates: []corpus.Candidate{}}
-	if trace.Queries, trace.Call, err = queries(ctx, env.Model, s, c); err != nil {
+	model, st := env.Model, &state{}
+	if model != nil {
+		model = metered{model, st}
+	}
+	if trace.Queries, trace.Call, err = queries(ctx, model, s, c); err != nil {
 		return corpus.Trace{}, err
+	}
+	if n := len(st.paid); n > 1 {
+		trace.Calls = st.paid[:n-1] // what was asked before Call, and could not be read
 	}
 	f := fusion{k: s.K, byID: map[string]int{}}
 	for variant, text := range trace.Queries {

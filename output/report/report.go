@@ -21,18 +21,19 @@ import (
 
 // Data is what a report tells of.
 type Data struct {
-	Name      string // of the corpus
-	Corpora   []Corpus
-	Agreement []Agreement  // with published labels
-	Panel     *Panel       // nil where nobody else was asked
-	Zero      *stats.Table // answer without evidence by verdict, once a claim; nil where nobody asked
-	Control   *Control     // nil where none was asked
-	Stability *Stability   // nil where every pair was asked about once
-	Strata    []Stratum
-	Effects   *stats.Table // effect by label of our pairs; nil where none has one
-	EffectsBy *stats.Table // effect by verdict
-	Constants []Constant   // what constant answers do to the pairs of Effects
-	Costs     []Cost
+	Name         string // of the corpus
+	Corpora      []Corpus
+	Agreement    []Agreement  // with published labels
+	Panel        *Panel       // nil where nobody else was asked
+	Zero         *stats.Table // answer without evidence by verdict, once a claim; nil where nobody asked
+	Control      *Control     // nil where none was asked
+	Stability    *Stability   // nil where every pair was asked about once
+	Strata       []Stratum
+	ZeroOutcomes map[string]int // claims by what came of asking about them alone
+	Effects      *stats.Table   // effect by label of our pairs; nil where none has one
+	EffectsBy    *stats.Table   // effect by verdict
+	Constants    []Constant     // what constant answers do to the pairs of Effects
+	Costs        []Cost
 	// Missing says of a section, by its name, what it could tell and lacks, and which setting makes it.
 	Missing map[string][]string
 }

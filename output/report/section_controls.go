@@ -18,6 +18,13 @@ var controls = Section{
 		if d.Zero != nil && d.Zero.Total() > 0 {
 			out = append(out, zeroTable(d))
 		}
+		if len(d.ZeroOutcomes) > 0 {
+			t := Table{Name: "zero_outcomes", Caption: "Claims by what came of asking about them alone", Head: []string{"outcome", "claims"}}
+			for _, o := range slices.Sorted(maps.Keys(d.ZeroOutcomes)) {
+				t.Rows = append(t.Rows, []string{o, thousands(d.ZeroOutcomes[o])})
+			}
+			out = append(out, t)
+		}
 		if c := d.Control; c != nil {
 			answers := byVerdict(c.Answers, "shuffled", "Answers to documents of other claims, by verdict")
 			answers.Head[0] = "answer"
