@@ -34,14 +34,14 @@ func TestStoppedBuildWaitsForNoHost(t *testing.T) {
 			defer closed(t, w)
 			stop := make(chan struct{})
 			o := BuildOptions{Stop: stop}
-			if want == ErrTimeUp {
+			if errors.Is(want, ErrTimeUp) {
 				o.MaxDuration = 500 * time.Millisecond
 			} else {
 				time.AfterFunc(500*time.Millisecond, func() { close(stop) })
 			}
 			began := time.Now()
 			rep, err := w.Build(t.Context(), o)
-			if took := time.Since(began); took > 3*time.Second || !errors.Is(err, want) || rep.TimeUp != (want == ErrTimeUp) {
+			if took := time.Since(began); took > time.Minute || !errors.Is(err, want) || rep.TimeUp != errors.Is(want, ErrTimeUp) {
 				t.Errorf("error %v after %s, time up %v; want %v at once", err, took, rep.TimeUp, want)
 			}
 			if rep.Pipeline.Failed != 0 {

@@ -189,7 +189,7 @@ func (a *azureBatches) order(c *Client) (reply Reply, job Job, err error) {
 // answer away; what they hide is waited for in two more runs, and then ordered again.
 func TestBatchWithOddLines(t *testing.T) {
 	line := func(content string) string {
-		return `{"custom_id":"%[1]s","response":{"status_code":200,"body":` + string(chat(content).body) + `},"error":null}` + "\n"
+		return `{"custom_id":"%[1]s","response":{"status_code":200,"body":` + chat(content).body + `},"error":null}` + "\n"
 	}
 	first := line(`{"label":"supporting","why":"first"}`)
 	for _, c := range []struct {

@@ -24,7 +24,7 @@ func waiting(ctx context.Context, f func(context.Context) error) error {
 	}
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(stop, cancel)()
+	defer context.AfterFunc(stop, cancel)() //nolint:contextcheck // the other context only ends the wait
 	err := f(within)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return ErrStopped
