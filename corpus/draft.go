@@ -65,5 +65,6 @@ const (
 	FlagPartsDisagree      = "parts_disagree"       // far from what its own labels of the subclaims add up to
 )
 
-// FlagUnread begins a flag of evidence whose document was not analysed; the outcome of the reply follows.
+// FlagUnread begins a flag of evidence whose document was not analysed; the outcome of the reply follows, or too_long
+// where the model refused the document as longer than it reads.
 const FlagUnread = "analysis_"

@@ -147,6 +147,13 @@ func (k *cacher) ordered(ctx context.Context, c *call) error {
 		return e
 	case !k.c.o.Batch:
 		return nil
+	case !k.c.retried(ctx):
+		// A search goes on without what the model refused as too long, and comes by it again with each answer it waits for.
+		if e, err := k.c.failedBefore(c); err != nil {
+			return err
+		} else if e != nil && e.Reason == ReasonContext {
+			return e
+		}
 	}
 	if err := k.c.holdOrder(ctx, c); err != nil {
 		return err

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,5 +100,28 @@ func TestBatchFilesKeepToTheLimits(t *testing.T) {
 				t.Errorf("%d batches, files (-want +got):\n%s", made, diff)
 			}
 		})
+	}
+}
+
+// What a batch refused as too long is refused again in every later run without an order, since what asks comes by it once
+// more with each answer it waits for; what is tried again on purpose orders it.
+func TestBatchOrdersNothingTooLongAgain(t *testing.T) {
+	a, _, run := azureLab(t, "?api-version=2024-10-21")
+	a.answers = `{"custom_id":"%[1]s","response":{"status_code":400,"body":{"error":{"code":"context_length_exceeded"}}},"error":null}` + "\n"
+	if _, _, err := a.order(run()); err != nil {
+		t.Fatal(err)
+	}
+	a.state[a.batches[0]] = "completed"
+	for n := range 3 {
+		_, _, err := a.order(run())
+		var refused *Error
+		if !errors.As(err, &refused) || refused.Reason != ReasonContext || refused.Status != 400 || a.created != 1 {
+			t.Errorf("run %d: %v after %d batches", n, err, a.created)
+		}
+	}
+	again := run()
+	again.o.Retried = func(context.Context) bool { return true }
+	if _, _, err := a.order(again); err != nil || a.created != 2 {
+		t.Errorf("tried again: %v after %d batches", err, a.created)
 	}
 }

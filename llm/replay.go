@@ -8,18 +8,31 @@ import "context"
 type replayProvider struct{ c *Client }
 
 func (p replayProvider) call(_ context.Context, c *call) (*result, error) {
-	if c.attempts > 0 {
-		rec, ok, err := p.c.calls.Get(recordKey(c.id, c.attempts))
-		if err = p.c.rebuildable(err); err != nil {
-			return nil, c.storeError("read a stored failure", err)
-		}
-		if why := reasons[rec.Failure]; ok && why.class == "permanent" && !why.stops {
-			e := c.fail(rec.Failure, rec.Detail)
-			e.Status, e.unsent = rec.Status, true
-			return nil, e
-		}
+	e, err := p.c.failedBefore(c)
+	if err != nil {
+		return nil, err
 	}
-	e := c.fail(ReasonNotStored, "replay mode answers from the store alone, and this call is not in it")
-	e.unsent = true
+	if e == nil {
+		e = c.fail(ReasonNotStored, "replay mode answers from the store alone, and this call is not in it")
+		e.unsent = true
+	}
 	return nil, e
+}
+
+// failedBefore is how the last attempt of a call failed for good, nil if it did not.
+func (c *Client) failedBefore(cl *call) (*Error, error) {
+	if cl.attempts == 0 {
+		return nil, nil
+	}
+	rec, ok, err := c.calls.Get(recordKey(cl.id, cl.attempts))
+	if err = c.rebuildable(err); err != nil {
+		return nil, cl.storeError("read a stored failure", err)
+	}
+	why := reasons[rec.Failure]
+	if !ok || why.class != "permanent" || why.stops {
+		return nil, nil
+	}
+	e := cl.fail(rec.Failure, rec.Detail)
+	e.Status, e.unsent = rec.Status, true
+	return e, nil
 }

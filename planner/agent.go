@@ -177,6 +177,27 @@ func (e *UnansweredError) Error() string {
 // FailureClass tells that another run may succeed, once the engine is mended.
 func (e *UnansweredError) FailureClass() string { return "transient" }
 
+// A TooLongError says that the model refused every document that was found for a claim as longer than it reads. A claim
+// must not end without evidence because its model is too small.
+type TooLongError struct {
+	Documents int
+	First     error // of the first document; it names model and endpoint
+}
+
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("each of the %d documents that were found is too long for the model that reads them: let recipe.models.analyse be one that reads more, "+
+		"or let its server read more and build with --retry-failed; the first: %v", e.Documents, e.First)
+}
+
+// Unwrap returns the first refusal.
+func (e *TooLongError) Unwrap() error { return e.First }
+
+// FailureClass is permanent: the same request is refused again.
+func (e *TooLongError) FailureClass() string { return "permanent" }
+
+// FailureReason is the outcome of each document.
+func (e *TooLongError) FailureReason() string { return evidence.TooLong }
+
 // outcomeFailed begins the outcome of a step that failed; what follows says how.
 const outcomeFailed = "failed: "
 
@@ -188,6 +209,8 @@ type agent struct {
 	tools []Tool // that may be used
 	st    state
 	trace corpus.Trace
+
+	tooLong error // of the first document that the model refused as too long
 }
 
 // explore searches for a claim's evidence step by step. It is a function of the claim, the settings and
@@ -215,7 +238,7 @@ func explore(ctx context.Context, env Env, s Settings, c corpus.Claim) (corpus.T
 			break
 		}
 	}
-	if err := a.unanswered(); err != nil {
+	if err := cmp.Or(a.unanswered(), a.outgrown()); err != nil {
 		return corpus.Trace{}, fmt.Errorf("plan %s: %w", c.ID, err)
 	}
 	a.trace.Subclaims = a.st.subclaims
@@ -232,6 +255,19 @@ func (a *agent) unanswered() error {
 		return &UnansweredError{failed[0]}
 	}
 	return nil
+}
+
+// outgrown is the error of a search whose model refused every document as too long.
+func (a *agent) outgrown() error {
+	for _, e := range a.st.items {
+		if !corpus.HasFlag(e.Flags, flagUnread+evidence.TooLong) {
+			return nil
+		}
+	}
+	if a.tooLong == nil {
+		return nil
+	}
+	return &TooLongError{Documents: len(a.st.documents), First: a.tooLong}
 }
 
 // FailedSearches tells which searches of a trace were refused by their engines, and of how many.
@@ -520,6 +556,9 @@ func (a *agent) weigh(ctx context.Context, s corpus.Step, l located, hit corpus.
 	var failed *evidence.Failure
 	switch {
 	case errors.As(err, &failed):
+		if failed.Outcome == evidence.TooLong {
+			a.tooLong = cmp.Or(a.tooLong, err)
+		}
 		item = corpus.Evidence{DocumentID: doc.ID, SubclaimID: s.Subclaim, Stance: corpus.Neutral, Attribution: corpus.AttributionNone,
 			Temporal: corpus.FitUnknown, SourceClass: evidence.ClassOf(doc).Name, Flags: []string{flagUnread + failed.Outcome}, Call: failed.Call}
 	case err != nil:

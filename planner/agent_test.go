@@ -20,6 +20,7 @@ import (
 type director struct {
 	says  func(ActVars) (string, llm.Outcome) // "" goes to the builtin function, too
 	reads func(evidence.AnalyseVars)          // hears of each document that is read; may be nil
+	long  func(evidence.AnalyseVars) bool     // which documents are longer than the model reads; nil: none
 	asks  int
 }
 
@@ -36,6 +37,9 @@ func (d *director) Complete(_ context.Context, q llm.Request) (llm.Reply, error)
 	}
 	if v, ok := q.Vars.(evidence.AnalyseVars); ok && d.reads != nil {
 		d.reads(v)
+	}
+	if v, ok := q.Vars.(evidence.AnalyseVars); ok && d.long != nil && d.long(v) {
+		return llm.Reply{}, &llm.Error{Endpoint: "small", Model: "tiny-1", Reason: llm.ReasonContext, Status: 400, Detail: "4097 tokens"}
 	}
 	if text == "" {
 		b, err := q.Template.Builtin(q.Vars)
@@ -342,6 +346,36 @@ func TestAgentFails(t *testing.T) {
 	}
 	if _, err := Plan(t.Context(), Env{}, Settings{Policy: PolicyAgent, Agent: &Agent{Tools: []string{"telepathy"}}}, corpus.Claim{}); err == nil || !strings.Contains(err.Error(), "known are") {
 		t.Errorf("an unknown tool gives %v", err)
+	}
+}
+
+// TestAgentLeavesUnreadWhatIsTooLong has the model refuse documents as longer than it reads: the search goes on without
+// what they say, and only where none is left does the claim fail, which no small model may end in silence.
+func TestAgentLeavesUnreadWhatIsTooLong(t *testing.T) {
+	trace := bridgeLibrary().explores(t, &director{long: func(v evidence.AnalyseVars) bool { return v.Source == "www.bbc.com" }}, bridge, nil)
+	unread, read := 0, 0
+	for _, e := range trace.Evidence {
+		if corpus.HasFlag(e.Flags, corpus.FlagUnread+"too_long") != (e.Source == "www.bbc.com") {
+			t.Errorf("evidence of %s has the flags %v", e.Source, e.Flags)
+		}
+		if e.Source != "www.bbc.com" {
+			read++
+		} else if unread++; e.Relevance != 0 || e.Stance != corpus.Neutral || e.Quote != "" {
+			t.Errorf("of what no model read it says %+v", e)
+		}
+	}
+	var shown strings.Builder
+	if err := WriteTrace(&shown, trace); err != nil || unread != 1 || read < 2 || !strings.Contains(shown.String(), "analysis_too_long") {
+		t.Errorf("%d unread and %d read documents, %v, in\n%s", unread, read, err, &shown)
+	}
+	if !slices.ContainsFunc(trace.Kept(), func(c corpus.Candidate) bool { return strings.Contains(c.URL, "bbc") }) {
+		t.Error("a document that nobody read is dropped")
+	}
+	_, err := bridgeLibrary().explore(t, &director{long: func(evidence.AnalyseVars) bool { return true }}, bridge, nil)
+	var failed *TooLongError
+	if !errors.As(err, &failed) || failed.FailureClass() != "permanent" || failed.FailureReason() != "too_long" || failed.Documents == 0 ||
+		!strings.Contains(err.Error(), "tiny-1 at small") {
+		t.Errorf("where every document is too long, it fails with %v", err)
 	}
 }
 

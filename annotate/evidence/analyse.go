@@ -3,6 +3,7 @@ package evidence
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -70,7 +71,11 @@ func Read(ctx context.Context, m Model, s Settings, q Matter, d corpus.Document)
 	}
 	doing := "analyse " + d.ID + " for " + q.Subclaim.ID
 	reply, err := m.Complete(ctx, s.request("analyse", Analyse, vars))
-	if err != nil {
+	var refused *llm.Error
+	switch {
+	case errors.As(err, &refused) && refused.Reason == llm.ReasonContext:
+		return corpus.Evidence{}, &Failure{Doing: doing, Outcome: TooLong, Err: err}
+	case err != nil:
 		return corpus.Evidence{}, fmt.Errorf("%s: %w", doing, err)
 	}
 	if reply.Outcome != llm.OutcomeAnswered {

@@ -63,17 +63,27 @@ func (s Settings) request(role string, t *llm.Template, vars any) llm.Request {
 	}
 }
 
-// A Failure says that a reply was no answer: declined, withheld, cut off or unreadable. It is the item's
-// and never an analysis.
+// TooLong is the outcome where a model refused a request since it is longer than it reads.
+const TooLong = "too_long"
+
+// A Failure says that a reply was no answer: declined, withheld, cut off or unreadable; or that the request was too
+// long for the model. It is the item's and never an analysis.
 type Failure struct {
 	Doing   string // "decompose c_…", "analyse d_… for s1"
-	Outcome string // of the reply
+	Outcome string // of the reply, or TooLong
 	Call    string // the call record of the reply
+	Err     error  // the refusal, of TooLong
 }
 
 func (e *Failure) Error() string {
+	if e.Err != nil {
+		return e.Doing + ": " + e.Err.Error()
+	}
 	return fmt.Sprintf("%s: the model's reply is %s (call %s)", e.Doing, e.Outcome, e.Call)
 }
+
+// Unwrap returns the refusal.
+func (e *Failure) Unwrap() error { return e.Err }
 
 // FailureClass is permanent: the reply is stored, and asking again gives it again.
 func (e *Failure) FailureClass() string { return "permanent" }
