@@ -414,7 +414,7 @@ func (k *walk) priced(s *StageForecast, x llm.Foreseen, calls, prompt llm.Range,
 	if k.w.Config.Recipe.agentic() && kindOf(s.Stage) == KindPlan {
 		steps := float64(k.w.agentSettings().Agent.MostCalls())
 		calls.High, prompt.High = calls.High*steps, prompt.High*steps
-		assume("%s: a search step by step takes up to %.0f calls a claim, of which the first is known", s.Stage, steps)
+		assume("%s: a search step by step takes up to %.0f calls a claim, of which the first is known; with --batch each is a round of its own", s.Stage, steps)
 	}
 	prompt = llm.Range{Low: prompt.Low * off.Low, High: prompt.High * off.High}
 	answers := llm.Range{Low: calls.Low * answer.Low, High: calls.High * answer.High}

@@ -46,6 +46,7 @@ type StatusReport struct {
 	Sources    []SourceState  `json:"sources"`
 	Held       []Stop         `json:"held"` // guard rails that wait for a person
 	Unsearched Unsearched     `json:"unsearched,omitzero"`
+	Batches    []llm.Job      `json:"batches,omitempty"` // ordered from batch APIs, and not taken in yet
 }
 
 // SourceState is when a source of the recipe was released last.
@@ -123,6 +124,10 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	if err != nil {
 		return StatusReport{}, err
 	}
+	batches, err := w.llm.OpenBatches()
+	if err != nil {
+		return StatusReport{}, err
+	}
 	spent, err := w.llm.Spend()
 	searches, fetchErr := w.fetch.Spend()
 	if err := errors.Join(err, fetchErr); err != nil {
@@ -138,7 +143,7 @@ func (w *Workspace) Status(ctx context.Context) (StatusReport, error) {
 	}
 	w.engine.RLock()
 	defer w.engine.RUnlock()
-	return StatusReport{Sources: sources, Held: held.Stops, Report: e.Report(), Unsearched: unsearched, Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: waiting.Ratings, Candidates: waiting.Candidates, Unclaimed: unclaimed, Spent: spent, Searches: searches}, nil
+	return StatusReport{Sources: sources, Held: held.Stops, Report: e.Report(), Unsearched: unsearched, Withheld: left.counts(), Building: w.engine.Engine != nil, Ratings: waiting.Ratings, Candidates: waiting.Candidates, Unclaimed: unclaimed, Spent: spent, Searches: searches, Batches: batches}, nil
 }
 
 // waiting counts what waits for a person.
@@ -149,6 +154,19 @@ func (w *Workspace) waiting() (Waiting, error) {
 	}
 	candidates, err := w.listCandidates(ListQuery{State: "waiting"})
 	return Waiting{Candidates: len(candidates), Ratings: len(ratings)}, err
+}
+
+// BatchesText is a line for each open batch job.
+func BatchesText(jobs []llm.Job, now time.Time) string {
+	var b strings.Builder
+	for _, j := range jobs {
+		fmt.Fprintf(&b, "batch %s of %s at %s: %d requests, planned %s (%s ago), %s\n", cmp.Or(j.Batch, j.ID), j.Model, j.Endpoint, j.Requests,
+			j.Planned.UTC().Format(time.RFC3339), now.Sub(j.Planned).Round(time.Minute), cmp.Or(string(j.State), "not sent yet"))
+	}
+	if len(jobs) > 0 {
+		b.WriteString("assay build --batch takes in what is there\n")
+	}
+	return b.String()
 }
 
 // Why explains the items whose key is item or, for an address or a claim, that lead to it.

@@ -196,8 +196,11 @@ func (k *walk) settled(ctx context.Context, what string, err error) (_ context.C
 	reason, id := "stale", ""
 	if errors.As(err, &blocked) {
 		id = blocked.Stage + " " + blocked.Key
-		if blocked.Reason == pipeline.FailedBefore {
+		switch blocked.Reason {
+		case pipeline.FailedBefore:
 			reason = "failed, tried again by the next build"
+		case pipeline.Waiting:
+			reason = "an answer is ordered from a batch API and not there yet"
 		}
 	}
 	return ctx, false, k.withhold(what, id, reason)

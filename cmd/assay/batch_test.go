@@ -771,3 +771,20 @@ func TestBatchOfNoAPI(t *testing.T) {
 	}
 	l.must(2, "build", "--batch", "--replay")
 }
+
+// What is ordered from a batch API is told by status: by whom, how much, since when, and how it stands.
+func TestStatusTellsOpenBatches(t *testing.T) {
+	l, s := batchLab(t, 2)
+	l.build(75, "--batch")
+	out, _ := l.must(0, "status")
+	for _, want := range []string{"2 requests, planned 20", " ago), ", "assay build --batch takes in what is there", "an answer is ordered from a batch API and not there yet"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("status says nothing of %q:\n%s", want, out)
+		}
+	}
+	s.run()
+	l.build(0, "--batch")
+	if out, _ := l.must(0, "status"); strings.Contains(out, "batch ") {
+		t.Errorf("status tells a batch that is taken in:\n%s", out)
+	}
+}

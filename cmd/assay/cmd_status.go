@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +61,7 @@ may not be written.`, statusError, statusUsage, statusLocked),
 					fmt.Fprintf(w, "left out of a release: %s: %d\n", k, s.Withheld[k])
 				}
 				fmt.Fprint(w, s.Unsearched.Text())
+				fmt.Fprint(w, assay.BatchesText(s.Batches, time.Now()))
 				fmt.Fprintln(w, "spent so far:", assay.Cost(s.Spent))
 				fmt.Fprint(w, assay.Unbilled(s.Spent))
 				if n := s.Searches.Requests; n > 0 {
