@@ -375,7 +375,7 @@ func truncation(reason string) string {
 	switch reason {
 	case ReasonTooLarge:
 		return "length"
-	case ReasonTimeout:
+	case ReasonTimeout, ReasonTooSlow:
 		return "time"
 	case ReasonTruncated, ReasonNetwork, ReasonNoHost:
 		return "disconnect"

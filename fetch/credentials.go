@@ -66,6 +66,7 @@ type attemptNote struct {
 	secret     *Credential // of an interface's caller, to be sent
 	masked     bool
 	dialled    string
+	hangUp     func() // ends the attempt
 }
 
 type noteKey struct{}

@@ -20,6 +20,7 @@ const (
 	ReasonNotStored        = "not_stored"         // replay, and nothing is stored for the request
 	ReasonNoContact        = "no_contact"         // no contact is set, so only listed hosts may be asked
 	ReasonTimeout          = "timeout"
+	ReasonTooSlow          = "too_slow"  // the body began and did not come on; it is not asked for again in this run
 	ReasonStatus           = "status"    // any other HTTP status that is not an answer
 	ReasonNetwork          = "network"   // no HTTP answer at all
 	ReasonNoHost           = "no_host"   // no name server knows the host
@@ -78,7 +79,7 @@ func (e *Error) Excluded() string {
 // FailureClass tells the engine whether another run may succeed: "transient", "permanent" or "blocked".
 func (e *Error) FailureClass() string {
 	switch e.Reason {
-	case ReasonTimeout, ReasonNetwork, ReasonNoHost, ReasonParked, ReasonHostDown, ReasonTruncated, ReasonNotStored, ReasonNoContact:
+	case ReasonTimeout, ReasonTooSlow, ReasonNetwork, ReasonNoHost, ReasonParked, ReasonHostDown, ReasonTruncated, ReasonNotStored, ReasonNoContact:
 		return "transient"
 	case ReasonStatus:
 		if e.Status == 0 || e.Status >= 500 || retryable(e.Status) {

@@ -148,7 +148,7 @@ func (ex Exchange) failure() *Error {
 		}
 	}
 	switch ex.Reason {
-	case ReasonBlockedAddress, ReasonTooLarge, ReasonTimeout, ReasonNetwork, ReasonNoHost, ReasonTruncated, ReasonNoContact:
+	case ReasonBlockedAddress, ReasonTooLarge, ReasonTimeout, ReasonTooSlow, ReasonNetwork, ReasonNoHost, ReasonTruncated, ReasonNoContact:
 		e.Reason, e.Detail = ex.Reason, ex.Detail
 	}
 	return e

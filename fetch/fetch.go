@@ -82,7 +82,7 @@ type Limits struct {
 	DecompressedBytes int64         // after content decoding (32 MiB)
 	FeedBytes         int64         // both, for a Request that is Large (1 GiB)
 	Redirects         int           // hops of one Get (5)
-	Timeout           time.Duration // of one attempt, connection and body included; twenty times that for Large (60 s)
+	Timeout           time.Duration // of one attempt, connection and body included; twenty times that for Large, where the body comes on (60 s)
 }
 
 // Options say how a client behaves. The zero value of every field but Store and Contact is useful.
@@ -246,7 +246,7 @@ func New(o Options) (*Client, error) {
 	c.inner = &credentials{list: o.Credentials, guard: c.guard, limit: o.Limits.DecompressedBytes, next: c.guard}
 	c.limiter = &limiter{
 		perHost: o.PerHost, delay: max(o.Delay, 0), hostDelay: o.HostDelay, archive: c.archive, now: o.Now, sleep: o.Sleep, stats: c.stats,
-		lanes: map[string]*lane{}, breakers: map[string]*breaker{}, crawl: map[string]time.Duration{}, gaps: map[string]time.Duration{}, rooms: map[string]int{},
+		lanes: map[string]*lane{}, breakers: map[string]*breaker{}, slow: map[string]string{}, crawl: map[string]time.Duration{}, gaps: map[string]time.Duration{}, rooms: map[string]int{},
 		next: &recorder{client: c, archive: c.archive, next: c.inner},
 	}
 	c.retry = &retrier{retries: max(o.Retries, 0), cap: o.RetryAfterCap, jitter: o.Jitter, now: o.Now, sleep: o.Sleep, limiter: c.limiter, next: &payer{c, o.Reserve, c.limiter}}

@@ -45,6 +45,7 @@ type limiter struct {
 	mu       sync.Mutex
 	lanes    map[string]*lane
 	breakers map[string]*breaker      // by host:port, of hosts that could not be reached
+	slow     map[string]string        // request key => how slowly its body came
 	crawl    map[string]time.Duration // host => Crawl-delay of its robots.txt
 	gaps     map[string]time.Duration // host => what its interface asks for
 	rooms    map[string]int           // host group => requests at once that its interface takes
@@ -166,6 +167,9 @@ func (l *limiter) release(group string, c *call, start time.Time, ans answer) {
 	if ans.ex.Class != "" {
 		ln.learn(ans.ex, c.answered.Sub(start), l.base(c.url), ln.room)
 	}
+	if ans.ex.Reason == ReasonTooSlow {
+		l.slow[c.key] = ans.ex.Detail
+	}
 	l.note(c, ans.ex, start)
 	l.pass(ln)
 }
@@ -189,7 +193,7 @@ func (ln *lane) learn(ex Exchange, took, base time.Duration, room int) {
 
 // troubled reports a failure that says something about the load of the host.
 func troubled(ex Exchange) bool {
-	return ex.Class == ClassFailed && (retryable(ex.Status) || ex.Reason == ReasonTimeout || ex.Reason == ReasonNetwork || ex.Reason == ReasonTruncated)
+	return ex.Class == ClassFailed && (retryable(ex.Status) || ex.Reason == ReasonTimeout || ex.Reason == ReasonTooSlow || ex.Reason == ReasonNetwork || ex.Reason == ReasonTruncated)
 }
 
 // pass hands the turn to the next in the queue if there is a slot for it.
@@ -288,10 +292,14 @@ func (l *limiter) park(url string, d time.Duration, reason string) error {
 	return nil
 }
 
-// refusal returns the error for a host that is parked or given up, nil for any other; the caller holds the lock.
+// refusal returns the error for a host that is parked or given up, or for what came too slowly in this run, nil for any
+// other; the caller holds the lock.
 func (l *limiter) refusal(ln *lane, c *call, now time.Time) error {
 	if e := ln.refusal(c.url, now); e != nil {
 		return e
+	}
+	if how, slow := l.slow[c.key]; slow {
+		return &Error{URL: c.url, Reason: ReasonTooSlow, Detail: how + "; it is asked again by the next run"}
 	}
 	return l.breaker(c.url).refusal(c, now)
 }

@@ -44,6 +44,7 @@ func (r *recorder) send(ctx context.Context, c *call) (answer, error) {
 	note := &attemptNote{secret: c.secret()}
 	attempt, cancel := context.WithTimeout(context.WithValue(ctx, noteKey{}, note), timeout)
 	defer cancel()
+	note.hangUp = cancel
 	attempt = httptrace.WithClientTrace(attempt, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
 		note.dialled = i.Conn.RemoteAddr().String()
 	}})
@@ -172,7 +173,10 @@ func (r *recorder) read(ctx context.Context, c *call, ex Exchange, resp *http.Re
 	if c.robots {
 		limit, decodedLimit = robotsBytes, robotsBytes
 	}
-	sp, err := readSpoolOf(resp.Body, limit, resp.ContentLength)
+	began := time.Now() // as time-outs, by the clock of the machine
+	body := pace(resp.Body, r.client.limits.Timeout, note.hangUp)
+	defer body.end.Stop()
+	sp, err := readSpoolOf(body, limit, resp.ContentLength)
 	if err != nil {
 		return answer{}, fmt.Errorf("hold the body of %s: %w", c.url, err)
 	}
@@ -188,8 +192,9 @@ func (r *recorder) read(ctx context.Context, c *call, ex Exchange, resp *http.Re
 	switch {
 	case sp.cut != nil:
 		ex.Class, ex.Reason, ex.Detail, ex.Truncated = ClassFailed, ReasonTruncated, sp.cut.Error(), true
-		if isTimeout(sp.cut) {
-			ex.Reason = ReasonTimeout
+		if isTimeout(sp.cut) || body.slow.Load() {
+			ex.Reason, final = ReasonTooSlow, true
+			ex.Detail = fmt.Sprintf("%d bytes of the body came in %s", sp.size, time.Since(began).Round(time.Second))
 		}
 	case sp.over && !c.robots:
 		ex.Class, ex.Reason, ex.Truncated = ClassFailed, ReasonTooLarge, true
