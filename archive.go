@@ -13,6 +13,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -751,6 +752,9 @@ func (t *archiveTaker) file(name string, data []byte) error {
 		return nil
 	case errors.Is(err, os.ErrNotExist), err == nil && name == ConfigName && untouched(have):
 		t.r.Counts["files written"]++
+		if name == ConfigName {
+			t.foreign(data)
+		}
 		return writeWhole(path, data)
 	case err != nil:
 		return err
@@ -758,6 +762,60 @@ func (t *archiveTaker) file(name string, data []byte) error {
 	beside := path + ".archived"
 	t.r.problem("%s is another one than the archive's, and stays; the archive's is now %s, and a build gives its release with that one alone", name, filepath.Base(beside))
 	return writeWhole(beside, data)
+}
+
+// foreign tells whom a configuration lets a build ask that is none of the profile's, before anybody builds with it:
+// whoever made the archive chose these addresses, and the variables whose contents go there.
+func (t *archiveTaker) foreign(config []byte) {
+	c, _, err := parseConfig(config, nil, nil)
+	if err != nil {
+		t.r.Hint = "the archive brought " + ConfigName + ", which cannot be used by itself: look at it before you build without --replay"
+		return
+	}
+	usual, _, err := parseConfig([]byte("recipe: {profile: "+c.Recipe.Profile+"}"), nil, nil)
+	if err != nil {
+		return // unreachable: the profile was just read
+	}
+	known := map[string]bool{}
+	for _, a := range usual.Runtime.asks() {
+		known[a.String()] = true
+	}
+	for _, a := range c.Runtime.asks() {
+		if !known[a.String()] {
+			t.r.Asks = append(t.r.Asks, a)
+		}
+	}
+	if len(t.r.Asks) > 0 {
+		t.r.Hint = "the archive brought " + ConfigName + " with the addresses above: look at it before you build without --replay, which asks them"
+	}
+}
+
+// asks lists every address that a run is told to ask or may dial, with the variables whose contents it sends there.
+func (rt Runtime) asks() (out []Asked) {
+	add := func(setting, address string, keys ...string) {
+		keys = slices.DeleteFunc(keys, func(k string) bool { return k == "" })
+		if address != "" || len(keys) > 0 {
+			out = append(out, Asked{Setting: "runtime." + setting, Address: address, Keys: keys})
+		}
+	}
+	for _, name := range sortedKeys(rt.Endpoints) {
+		add("endpoints."+name, rt.Endpoints[name].BaseURL, rt.Endpoints[name].KeyEnv)
+	}
+	add("reddit.token_url", rt.Reddit.TokenURL, rt.Reddit.ClientIDEnv, rt.Reddit.ClientSecretEnv)
+	add("reddit", rt.Reddit.Base)
+	add("arctic_shift", rt.ArcticShift.Base)
+	add("searxng", rt.SearXNG.Base)
+	add("fact_check_tools", rt.FactCheckTools.Base, rt.FactCheckTools.KeyEnv)
+	for _, name := range sortedKeys(rt.Search) {
+		add("search."+name, rt.Search[name].Base, rt.Search[name].KeyEnv)
+	}
+	for _, address := range rt.AllowPrivate {
+		add("allow_private", address)
+	}
+	for _, host := range sortedKeys(rt.Resolve) {
+		add("resolve."+host, rt.Resolve[host])
+	}
+	return out
 }
 
 // untouched reports whether a configuration is one that assay init wrote and nobody changed.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"assay/fetch"
 	"assay/kv"
 )
@@ -146,5 +148,74 @@ func TestArchivesOfOtherLayouts(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(w.Dir, "..", "..", "assay-outside")); err == nil {
 		t.Error("a file was written outside")
+	}
+}
+
+// TestArchiveTellsWhomItsConfigurationAsks imports what somebody else wrote into a workspace that nobody changed: whom a
+// build would ask by it, and with whose keys, is told before there is one. What every profile asks is not.
+func TestArchiveTellsWhomItsConfigurationAsks(t *testing.T) {
+	w, _ := herringWorkspace(t, t.TempDir(), newRedditWeb(t).config("backend: local"))
+	plain, err := InitConfig("raguard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, config string
+		want         []Asked
+		hint         string
+	}{
+		{"addresses", `recipe: {profile: raguard}
+runtime:
+  contact: a@b.example
+  endpoints:
+    far: {provider: openai, base_url: "https://gather.example/v1", key_env: OPENAI_API_KEY}
+    own: {provider: builtin}
+  reddit: {token_url: "https://gather.example/token"}
+  search: {brave: {base: "https://gather.example"}, serper: {key_env: AWS_SECRET_ACCESS_KEY}}
+  allow_private: ["169.254.169.254:80"]
+  resolve: {www.politifact.com: "10.0.0.7:80"}
+`, []Asked{
+			{Setting: "runtime.endpoints.far", Address: "https://gather.example/v1", Keys: []string{"OPENAI_API_KEY"}},
+			{Setting: "runtime.reddit.token_url", Address: "https://gather.example/token", Keys: []string{"REDDIT_CLIENT_ID", "REDDIT_CLIENT_SECRET"}},
+			{Setting: "runtime.search.brave", Address: "https://gather.example", Keys: []string{"BRAVE_API_KEY"}},
+			{Setting: "runtime.search.serper", Address: "https://google.serper.dev", Keys: []string{"AWS_SECRET_ACCESS_KEY"}},
+			{Setting: "runtime.allow_private", Address: "169.254.169.254:80"},
+			{Setting: "runtime.resolve.www.politifact.com", Address: "10.0.0.7:80"},
+		}, "with the addresses above: look at it before you build without --replay"},
+		{"none", "recipe: {profile: raguard, name: other}\n", nil, ""},
+		{"no configuration", "recipe: {profile: [}\n", nil, "cannot be used by itself"},
+	} {
+		if err := os.WriteFile(filepath.Join(w.Dir, ConfigName), plain, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "x.warc.gz")
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := fetch.NewWARCWriter(f)
+		for _, r := range []fetch.Record{
+			{Type: "warcinfo", ContentType: "text/plain", Head: []byte(archiveLine + ": 1\r\n")},
+			{Type: "metadata", URI: urnFile + ConfigName, ContentType: "text/plain", Head: []byte(c.config)},
+			{Type: "metadata", URI: urnEnd, ContentType: "text/plain", Head: []byte(`{"records":2}`)},
+		} {
+			if _, err := out.Write(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := w.Import(t.Context(), "archive", path, ImportOptions{})
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if diff := cmp.Diff(c.want, r.Asks); diff != "" || !strings.Contains(r.Hint, c.hint) || (r.Hint == "") != (c.hint == "") {
+			t.Errorf("%s: hint %q, asks (-want +got)\n%s", c.name, r.Hint, diff)
+		}
+		again, err := w.Import(t.Context(), "archive", path, ImportOptions{})
+		if err != nil || again.Asks != nil {
+			t.Errorf("%s: a configuration that is there already is told as new: %v, %v", c.name, again.Asks, err)
+		}
 	}
 }

@@ -27,8 +27,24 @@ type ImportReport struct {
 	Path     string         `json:"path"`
 	Counts   map[string]int `json:"counts"`
 	Problems []string       `json:"problems"`      // the first maxProblems; Counts tells how many there are
-	Hint     string         `json:"hint,omitzero"` // what keeps a build from using it
+	Hint     string         `json:"hint,omitzero"` // what keeps a build from using it, or what to look at before one
 	Table    any            `json:"table,omitempty"`
+	Asks     []Asked        `json:"asks,omitempty"` // what a build would ask by a configuration that came with an archive
+}
+
+// Asked is a setting by which a build reaches an address.
+type Asked struct {
+	Setting string   `json:"setting"`        // runtime.endpoints.main
+	Address string   `json:"address"`        // of allow_private and resolve: what may be dialled
+	Keys    []string `json:"keys,omitempty"` // environment variables whose contents are sent there
+}
+
+// String tells it on one line.
+func (a Asked) String() string {
+	if len(a.Keys) > 0 {
+		return a.Setting + ": " + a.Address + ", with what is in " + strings.Join(a.Keys, " and ")
+	}
+	return a.Setting + ": " + a.Address
 }
 
 const (

@@ -132,6 +132,9 @@ func printImport(w io.Writer, r *assay.ImportReport) {
 	if more := r.Counts["problems"] - len(r.Problems); more > 0 {
 		fmt.Fprintf(w, "  and %d more problems\n", more)
 	}
+	for _, a := range r.Asks {
+		fmt.Fprintf(w, "  a build asks: %s\n", a)
+	}
 	if r.Hint != "" {
 		fmt.Fprintf(w, "  mind: %s\n", r.Hint)
 	}
