@@ -497,12 +497,12 @@ func (a *agent) reach(ctx context.Context, id, address string) (located, error) 
 // beside are the documents that come with one: the article that a link post leads to, and the first comments
 // of a thread, as the policy wants them, with what is told of the thread.
 func (a *agent) beside(ctx context.Context, tool Tool, d corpus.Document) (out []located, told string, err error) {
-	if target := corpus.CanonicalURL(d.Outbound); a.s.Agent.FollowLinks && d.Outbound != "" {
+	if target, reason := maskedUser(corpus.CanonicalURL(d.Outbound)); a.s.Agent.FollowLinks && d.Outbound != "" {
 		id := corpus.DocumentID(target)
 		if name, post := corpus.RedditFullname(target); post {
 			id = corpus.RedditID(name)
 		}
-		l := located{doc: corpus.Document{ID: id}, address: target, reason: a.leak(tool, target)}
+		l := located{doc: corpus.Document{ID: id}, address: target, reason: cmp.Or(reason, a.leak(tool, target))}
 		if l.reason == "" {
 			if l, err = a.reach(ctx, id, target); err != nil {
 				return nil, "", err

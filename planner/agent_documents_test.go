@@ -2,6 +2,8 @@ package planner
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -147,6 +149,27 @@ func TestAgentReadsCapturesOfGonePages(t *testing.T) {
 	trace = l.exploresIn(t, withWeb, func(a *Agent) { a.Gone = GoneWayback })
 	if got := found(t, trace, at); got.Kept || got.Reason != DropLate+": captured 2022-01-02T00:00:00Z" {
 		t.Errorf("a late capture: %+v", got)
+	}
+}
+
+// Addresses that carry a password, of a result and of a link in a post, are masked in all that is kept of a search, and
+// nothing is read from them.
+func TestAgentKeepsNoPassword(t *testing.T) {
+	const words = "The Marsh Bridge in Ostrow was closed for 14 months, said the road office on Friday."
+	l := new(library)
+	l.docs = append(l.docs, corpus.Document{ID: "reddit:t3_abc12", Kind: corpus.KindRedditPost, URL: "https://www.reddit.com/r/ostrow/comments/abc12/marsh/", Title: "Marsh Bridge in Ostrow closed for 14 months",
+		Source: "reddit.com/r/ostrow", PublishedAt: "2021-05-01", BodyStatus: corpus.BodyMissing, Outbound: "https://ida:hush@paper.example/marsh"}.Seal())
+	l.add("https://ida:hush@roads.example/marsh", "The bridge", words)
+	trace := l.exploresIn(t, func(*Env) {}, func(a *Agent) { a.FollowLinks = true })
+	kept, err := json.Marshal(trace)
+	var shown strings.Builder
+	if err := errors.Join(err, WriteTrace(&shown, trace)); err != nil || strings.Contains(string(kept)+shown.String(), "hush") {
+		t.Errorf("%v, %s\n%s", err, kept, &shown)
+	}
+	for _, url := range []string{"https://***@roads.example/marsh", "https://***@paper.example/marsh"} {
+		if got := found(t, trace, url); got.Kept || got.Reason != DropUserInfo {
+			t.Errorf("%s: %+v", url, got)
+		}
 	}
 }
 

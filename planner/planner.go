@@ -131,6 +131,7 @@ const (
 	DropElsewhere     = "other_domain"   // the engine did not keep to the domains
 	DropBelowCut      = "below_cut"      // after the last one kept
 	DropBadAddress    = "unreadable_url" // the engine's line has no address
+	DropUserInfo      = "user_info"      // the address carries a user name or password, which is masked
 
 	dropUnusable = "unusable: " // followed by the reason of Usable
 )
@@ -273,6 +274,18 @@ var (
 	postOf        = regexp.MustCompile(`^/(?:(?:r|user|u)/[^/]+/)?comments/([a-z0-9]{2,12})(?:/|$)`)
 )
 
+// maskedUser hides user name and password of an address, which is then no place to read from: nothing that anybody wrote
+// there may be kept or shown.
+func maskedUser(address string) (_, reason string) {
+	if clean, had := withoutUser(address); had {
+		return strings.Replace(clean, "://", "://***@", 1), DropUserInfo
+	}
+	if at := strings.LastIndexByte(address, '@'); at >= 0 && corpus.Host(address) == "" {
+		return "***" + address[at:], DropBadAddress
+	}
+	return address, ""
+}
+
 // canonical tells which document a result leads to. A document of ours is itself; an address on
 // Reddit names a post, also where it points at a comment under it. What names no post is dropped, and
 // the reason says what it is.
@@ -280,8 +293,11 @@ func canonical(r Result, domains []string) (id, address, reason string) {
 	if r.DocumentID != "" {
 		return r.DocumentID, r.URL, ""
 	}
-	address = corpus.CanonicalURL(r.URL)
+	address, reason = maskedUser(corpus.CanonicalURL(r.URL))
 	id = corpus.DocumentID(address)
+	if reason != "" {
+		return id, address, reason
+	}
 	host := corpus.Host(address)
 	if host == "" {
 		return id, address, DropBadAddress

@@ -277,6 +277,11 @@ func TestCanonical(t *testing.T) {
 		{"a host that only looks like it", Result{URL: "https://reddit.com.example.org/r/x/comments/aa1/"}, "", "https://reddit.com.example.org/r/x/comments/aa1/", DropElsewhere},
 		{"picture host", Result{URL: "https://i.redd.it/aa1.jpeg"}, "", "https://i.redd.it/aa1.jpeg", DropElsewhere},
 		{"no address", Result{URL: "see below"}, "", "see below", DropBadAddress},
+		{"a password", Result{URL: "https://ida:hush@www.reddit.com/r/x/comments/aa1/"}, "", "https://***@www.reddit.com/r/x/comments/aa1/", DropUserInfo},
+		{"a password elsewhere", Result{URL: "https:\\\\ida:hush@news.example.org?x"}, "", "https://***@news.example.org/?x", DropUserInfo},
+		{"a token", Result{URL: "http://hush@news.example.org/a@b"}, "", "http://***@news.example.org/a@b", DropUserInfo},
+		{"a password in no address", Result{URL: "ftp//ida:hush@files.example.org"}, "", "***@files.example.org", DropBadAddress},
+		{"a sign that is none", Result{URL: "https://news.example.org/@ida"}, "", "https://news.example.org/@ida", DropElsewhere},
 	} {
 		id, address, reason := canonical(c.r, reddit)
 		if c.id != "" && id != c.id || address != c.address || reason != c.reason {
