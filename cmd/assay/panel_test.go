@@ -365,6 +365,14 @@ func TestReportOfPanelAndControl(t *testing.T) {
 			}
 		}
 		got := read(theirs, name)
+		if name == "controls.md" { // what came of calls that gave no answer is not in a release
+			before, rest, _ := strings.Cut(text, "Claims by what came of asking about them alone")
+			_, rest, told := strings.Cut(rest, "Documents of other claims, over")
+			if !told {
+				t.Errorf("%s does not tell answers to claims alone by outcome:\n%s", name, text)
+			}
+			text = before + "Documents of other claims, over" + rest
+		}
 		if name == "labels.md" {
 			got, _, _ = strings.Cut(got, "![")
 		}
