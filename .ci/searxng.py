@@ -9,7 +9,6 @@ import json
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,8 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+
+import e2e
 
 HOSTS = ("herald.example", "roads.example")
 TOWNS = ("Ostrow", "Brenlo", "Kattegor", "Vilmersund", "Pellworth", "Tarnholm")
@@ -81,15 +82,9 @@ class Web(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def start(folder, web, formats, dead):
     """A running SearXNG and its address."""
-    port = free_port()
+    port = e2e.free_port()
 
     def engine(name, at, paging):
         return {
@@ -104,7 +99,7 @@ def start(folder, web, formats, dead):
         "server": {"secret_key": "of a test", "limiter": False, "image_proxy": False},
         "search": {"formats": formats},
         "plugins": {},
-        "engines": [engine("papers", web, True)] + ([engine("dead", free_port(), False)] if dead else []),
+        "engines": [engine("papers", web, True)] + ([engine("dead", e2e.free_port(), False)] if dead else []),
     }
     path = folder / f"settings-{port}.yml"
     path.write_text(json.dumps(settings))  # which is YAML too
@@ -124,13 +119,6 @@ def ready(process, address, settings):
         except (urllib.error.URLError, OSError):
             time.sleep(0.25)
     raise SystemExit("SearXNG does not answer")
-
-
-def assay(binary, folder, *args, codes=(0,)):
-    done = subprocess.run([binary, "-q", "-C", folder, *args], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if done.returncode not in codes:
-        raise SystemExit(f"assay {' '.join(map(str, args))}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.stdout
 
 
 def search(binary, folder, address, web):
@@ -153,11 +141,11 @@ runtime:
   searxng: {{base: "{address}"}}
 """)
     (folder / "claims.csv").write_text(f"claim,verdict\n{FOUND},true\n{NOWHERE},false\n")
-    assay(binary, folder, "import", "claims-table", folder / "claims.csv", "--map", "claim=claim,rating=verdict")
-    assay(binary, folder, "build", codes=(0, 3))
+    e2e.assay(binary, folder, "import", "claims-table", folder / "claims.csv", "--map", "claim=claim,rating=verdict")
+    e2e.assay(binary, folder, "build", codes=(0, 3))
     out = {}
-    for item in json.loads(assay(binary, folder, "ls", "plan", "--json")):
-        shown = json.loads(assay(binary, folder, "show", item["key"]))
+    for item in json.loads(e2e.assay(binary, folder, "ls", "plan", "--json")):
+        shown = json.loads(e2e.assay(binary, folder, "show", item["key"]))
         failed = [i["fail"]["reason"] for i in shown["items"] if i["stage"] == "plan/gpe" and "fail" in i]
         steps = shown.get("trace", {}).get("steps", [])
         out[shown["claim"]["text"]] = {
