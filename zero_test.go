@@ -36,6 +36,22 @@ func zeroStub(t *testing.T, alone func(n int) string) *httptest.Server {
 	return s
 }
 
+// zeroBuild is an open workspace and what a build of it says.
+func zeroBuild(t *testing.T, f folder) (*Workspace, BuildReport) {
+	t.Helper()
+	t.Setenv("STUB_KEY", "secret")
+	w, err := Open(t.Context(), f.dir, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := w.Build(t.Context(), BuildOptions{})
+	if err != nil {
+		closed(t, w)
+		t.Fatal(err)
+	}
+	return w, rep
+}
+
 // Answers to claims alone that could not be read are told as what they are, by the build and by the report, and the
 // release names every reply that was paid for.
 func TestZeroAnswersThatCannotBeRead(t *testing.T) {
@@ -47,16 +63,8 @@ func TestZeroAnswersThatCannotBeRead(t *testing.T) {
 		lines.WriteString(pairLine(i, "true"))
 	}
 	f.load("pairs", f.write("lines.jsonl", lines.String()))
-	t.Setenv("STUB_KEY", "secret")
-	w, err := Open(t.Context(), f.dir, OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, rep := zeroBuild(t, f)
 	defer closed(t, w)
-	rep, err := w.Build(t.Context(), BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := "answers of 5 claims without a document: parse_failed 5"
 	if text := rep.Text(false); !strings.Contains(text, "no claim has an answer without a document ("+want+")") || strings.Contains(text, "builtin") {
 		t.Errorf("the build says:\n%s", text)
@@ -99,16 +107,8 @@ func TestReleaseNamesEveryCall(t *testing.T) {
 	config := strings.Replace(fmt.Sprintf(modelConfig, stub.URL), "evidence: [pairs]", "evidence: [search, pairs]\n  category_by: [rule, model]", 1)
 	f.write(ConfigName, strings.Replace(config, "  models:\n", "  models:\n    category: {endpoint: stub, model: stub-1, max_tokens: 900}\n", 1))
 	f.load("pairs", f.write("lines.jsonl", pairLine(1, "true")+pairLine(2, "false")))
-	t.Setenv("STUB_KEY", "secret")
-	w, err := Open(t.Context(), f.dir, OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, rep := zeroBuild(t, f)
 	defer closed(t, w)
-	rep, err := w.Build(t.Context(), BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	paid := namesWhatWasPaid(t, w, rep.Release.Dir)
 	for _, role := range []string{"keywords", "category", "zero", "annotate"} {
 		if paid[role] < 2 || paid[role]%2 != 0 {
